@@ -1,0 +1,101 @@
+"""Options that commands share: the cluster, `--json`, `--yes`, and parameter types for time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from penstock.kafka import Connection
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
+
+
+def cluster_options(command: Command) -> Command:
+    """Add `--bootstrap` and `--profile`, which choose the cluster a command talks to."""
+    command = click.option(
+        "--profile", metavar="NAME", help="Profile of penstock.toml that names the cluster."
+    )(command)
+    return click.option(
+        "--bootstrap",
+        metavar="HOST:PORT,…",
+        help="Brokers to ask first. Default: the profile's, else the local platform.",
+    )(command)
+
+
+def connect(bootstrap: str | None, profile: str | None) -> Connection:
+    """Return the connection that the options, the environment and the file lead to."""
+    from penstock.kafka import Connection
+    from penstock.local import bootstrap_of
+    from penstock.settings import load_settings
+
+    settings = load_settings({"bootstrap": bootstrap, "profile": profile})
+    return Connection(
+        bootstrap=settings.cluster.bootstrap or bootstrap_of(settings.platform),
+        security=settings.cluster,
+    )
+
+
+class _Time(click.ParamType[datetime]):
+    """A moment: ISO-8601, epoch milliseconds, or a span ago such as `6h`."""
+
+    name = "time"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the moment that `value` names."""
+        if isinstance(value, datetime):
+            return value
+        text = str(value).strip().removesuffix(" ago")
+        span = parse_span(text)
+        if span is not None:
+            return datetime.now(UTC) - span
+        if re.fullmatch(r"\d{10,}", text):
+            return datetime.fromtimestamp(int(text) / 1000, UTC)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(
+                f"{value!r} is not a time; write 2026-05-01T12:00:00Z, epoch milliseconds or 6h",
+                param,
+                ctx,
+            )
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+class _Span(click.ParamType[timedelta]):
+    """A length of time: `500ms`, `30s`, `10m`, `6h`, `7d`; a bare number is seconds."""
+
+    name = "span"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Return the length of time that `value` names."""
+        if isinstance(value, timedelta):
+            return value
+        text = str(value).strip()
+        span = parse_span(f"{text}s" if re.fullmatch(r"\d+(\.\d+)?", text) else text)
+        if span is None:
+            self.fail(f"{value!r} is not a length of time; write 30s, 10m, 6h or 7d", param, ctx)
+        return span
+
+
+def parse_span(text: str) -> timedelta | None:
+    """Return the length of time that `text` such as `6h` names, or None."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)", text)
+    return timedelta(seconds=float(match[1]) * _UNITS[match[2]]) if match else None
+
+
+TIME = _Time()
+SPAN = _Span()

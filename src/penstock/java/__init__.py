@@ -1,0 +1,1 @@
+"""Java and jars: which runtime to use, and the locked jars that Kafka and Spark run from."""

@@ -1,0 +1,44 @@
+"""How to reach a cluster: one value that every client of `penstock.kafka` is built from."""
+
+from dataclasses import dataclass, field
+
+from pydantic import SecretStr
+
+from penstock.settings import ClusterSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The address of a cluster and how to prove who is asking.
+
+    `Connection(bootstrap="127.0.0.1:9092")` is enough for a cluster without security.
+    """
+
+    bootstrap: str
+    security: ClusterSettings = field(default_factory=ClusterSettings)
+
+    @property
+    def request_timeout_seconds(self) -> float:
+        """How long one request may take."""
+        return self.security.request_timeout_seconds
+
+    def client_config(self) -> dict[str, str]:
+        """Return the options of confluent-kafka that all kinds of clients share."""
+        security = self.security
+        options = {
+            "bootstrap.servers": self.bootstrap,
+            "client.id": "penstock",
+            "security.protocol": security.security_protocol,
+            "sasl.mechanism": security.sasl_mechanism,
+            "sasl.username": security.sasl_username,
+            "sasl.password": security.sasl_password,
+            "ssl.ca.location": security.ssl_ca,
+            "ssl.certificate.location": security.ssl_certificate,
+            "ssl.key.location": security.ssl_key,
+            "ssl.key.password": security.ssl_key_password,
+        }
+        return {
+            name: value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+            for name, value in options.items()
+            if value is not None
+        }
