@@ -1,5 +1,6 @@
 """The Kafka cluster: connections, administration, producers, consumers, groups and lag."""
 
+from penstock.kafka.admin import Admin
 from penstock.kafka.connection import Connection
 from penstock.kafka.errors import (
     AuthenticationFailedError,
@@ -9,17 +10,38 @@ from penstock.kafka.errors import (
     NotAuthorizedError,
     RequestRefusedError,
     RequestTimedOutError,
+    UnknownPartitionError,
     UnknownTopicError,
 )
+from penstock.kafka.offsets import (
+    Isolation,
+    NewestRecord,
+    TopicPartition,
+    end_offsets,
+    first_offsets,
+    newest_records,
+    offsets_at,
+)
+from penstock.kafka.reachability import InvalidAddressError
 
 __all__ = [
+    "Admin",
     "AuthenticationFailedError",
     "ClusterBusyError",
     "ClusterError",
     "ClusterUnreachableError",
     "Connection",
+    "InvalidAddressError",
+    "Isolation",
+    "NewestRecord",
     "NotAuthorizedError",
     "RequestRefusedError",
     "RequestTimedOutError",
+    "TopicPartition",
+    "UnknownPartitionError",
     "UnknownTopicError",
+    "end_offsets",
+    "first_offsets",
+    "newest_records",
+    "offsets_at",
 ]

@@ -6,15 +6,27 @@ This one holds the client, waits for its futures and turns its errors into ours.
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from penstock.kafka.errors import ClusterError, ClusterUnreachableError, translated
+from penstock.kafka.errors import (
+    ClusterBusyError,
+    ClusterError,
+    ClusterUnreachableError,
+    RequestTimedOutError,
+    UnknownPartitionError,
+    UnknownTopicError,
+    translated,
+)
+from penstock.kafka.reachability import ensure_reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Future
     from types import TracebackType
 
@@ -23,6 +35,12 @@ if TYPE_CHECKING:
     from penstock.kafka.connection import Connection
 
 Answer = TypeVar("Answer")
+
+# An election on a healthy cluster takes a fraction of a second; asking ten times a second finds
+# its end soon without adding load.
+_PAUSE_SECONDS = 0.1
+# The client ends its requests itself; this much later a future counts as lost.
+_GRACE_SECONDS = 5
 
 
 class Admin:
@@ -35,7 +53,6 @@ class Admin:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.client = AdminClient(connection.client_config() | {"log_level": 0})
 
     def __enter__(self) -> Self:
         """Return itself; the client connects on the first request."""
@@ -48,7 +65,18 @@ class Admin:
         trace: TracebackType | None,
     ) -> None:
         """Let the client go."""
-        del self.client
+        self.__dict__.pop("client", None)
+
+    @cached_property
+    def client(self) -> AdminClient:
+        """The client, made on first use.
+
+        Raises:
+            ClusterUnreachableError: no bootstrap address accepts a connection. The client would
+                keep trying in silence until its request times out.
+        """
+        ensure_reachable(self.connection)
+        return AdminClient(self.connection.client_config() | {"log_level": 0})
 
     @property
     def timeout_seconds(self) -> float:
@@ -66,42 +94,81 @@ class Admin:
         except KafkaException as err:
             raise self.fault(err, "list topics") from err
 
-    def await_one(self, future: Future[Answer], action: str, *, topic: str | None = None) -> Answer:
+    def await_one(
+        self,
+        future: Future[Answer],
+        action: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+    ) -> Answer:
         """Return what `future` brings.
 
         Raises:
             ClusterError: the subclass that fits; `action` says in it what was tried.
         """
         try:
-            return future.result(timeout=self.timeout_seconds + 5)
+            return future.result(timeout=self.timeout_seconds + _GRACE_SECONDS)
         except KafkaException as err:
-            raise self.fault(err, action, topic=topic) from err
+            raise self.fault(err, action, topic=topic, partition=partition) from err
+        except FutureTimeoutError as err:
+            raise RequestTimedOutError(action, bootstrap=self.connection.bootstrap) from err
 
     def await_all(self, futures: Mapping[str, Future[Answer]], action: str) -> dict[str, Answer]:
         """Return what each future brings, by its key; the first failure is raised."""
         return {key: self.await_one(future, action) for key, future in futures.items()}
 
-    def fault(self, err: KafkaException, action: str, *, topic: str | None = None) -> ClusterError:
-        """Return `err` as an error of ours, with the nearest topic name when a topic is unknown."""
-        fault = translated(err, action=action, bootstrap=self.connection.bootstrap, topic=topic)
-        if fault.code == "PEN-402" and topic is not None:
-            return translated(
-                err,
-                action=action,
-                bootstrap=self.connection.bootstrap,
-                topic=topic,
-                known_topics=self.metadata().topics,
-            )
-        if fault.code == "PEN-405" and not self._any_broker_known():
+    def retried(self, request: Callable[[], Answer]) -> Answer:
+        """Return what `request` gives, called again while the cluster is busy.
+
+        Only for requests that may be repeated. Leaders move, and a topic that was created a
+        moment ago has none yet: that passes within the time a request may take, or it is raised.
+
+        Raises:
+            ClusterError: what the last call raised.
+        """
+        deadline = time.monotonic() + self.timeout_seconds
+        while True:
+            try:
+                return request()
+            except ClusterBusyError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+
+    def fault(
+        self,
+        err: KafkaException,
+        action: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+    ) -> ClusterError:
+        """Return `err` as an error of ours; an unknown topic comes with the nearest name."""
+        bootstrap = self.connection.bootstrap
+        fault = translated(err, action=action, bootstrap=bootstrap, topic=topic)
+        if isinstance(fault, UnknownTopicError):
+            return self._what_is_missing(fault.topic, partition, action)
+        if isinstance(fault, RequestTimedOutError) and not self._any_broker_answers():
             # The client says "timed out" when it never reached anybody.
-            return ClusterUnreachableError(
-                self.connection.bootstrap,
-                tried=action,
-                reason=f"waited {self.timeout_seconds:g} s",
-            )
+            waited = f"no answer within {self.timeout_seconds:g} s"
+            return ClusterUnreachableError(bootstrap, tried=f"tried to {action}", reason=waited)
         return fault
 
-    def _any_broker_known(self) -> bool:
+    def _what_is_missing(self, topic: str, partition: int | None, action: str) -> ClusterError:
+        """Tell an unknown topic from an unknown partition, and both from one without a leader."""
+        try:
+            topics = self.client.list_topics(timeout=self.timeout_seconds).topics
+        except KafkaException:
+            return UnknownTopicError(topic)  # only the suggestion is lost
+        if topic not in topics:
+            return UnknownTopicError(topic, known=topics)
+        partitions = topics[topic].partitions
+        if partition is not None and partition not in partitions:
+            return UnknownPartitionError(topic, partition, partition_count=len(partitions))
+        return ClusterBusyError(action, reason=f"`{topic}` has no leader there yet")
+
+    def _any_broker_answers(self) -> bool:
         try:
             return bool(self.client.list_topics(timeout=1).brokers)
         except KafkaException:

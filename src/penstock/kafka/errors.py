@@ -50,6 +50,20 @@ class UnknownTopicError(ClusterError):
         self.topic = topic
 
 
+class UnknownPartitionError(ClusterError):
+    """The topic exists, and has no partition of that number."""
+
+    code = "PEN-411"
+
+    def __init__(self, topic: str, partition: int, *, partition_count: int) -> None:
+        super().__init__(
+            f"topic `{topic}` has no partition {partition}: it has {partition_count}, "
+            f"0 to {partition_count - 1}",
+            hint=f"`penstock topics describe {topic}` lists them",
+        )
+        self.topic, self.partition = topic, partition
+
+
 class NotAuthorizedError(ClusterError):
     """The cluster knows who is asking and refuses."""
 
@@ -133,9 +147,33 @@ _TIMED_OUT = {
     KafkaError.REQUEST_TIMED_OUT,
 }
 _UNKNOWN_TOPIC = {
+    KafkaError._NOENT,  # noqa: SLF001 - "no leaders found": what list-offsets says of all unknown
     KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
     KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
+_BUSY = {
+    KafkaError._WAIT_COORD,  # noqa: SLF001
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
 }
 
 
@@ -170,9 +208,9 @@ def translated(
     if code in _AUTHENTICATION:
         return AuthenticationFailedError(bootstrap, reason=reason)
     if code in _UNREACHABLE:
-        return ClusterUnreachableError(bootstrap, tried=action, reason=reason)
+        return ClusterUnreachableError(bootstrap, tried=f"tried to {action}", reason=reason)
     if code in _TIMED_OUT:
         return RequestTimedOutError(action, bootstrap=bootstrap)
-    if error.retriable():
+    if code in _BUSY or error.retriable():
         return ClusterBusyError(action, reason=reason)
     return RequestRefusedError(action, reason=reason)

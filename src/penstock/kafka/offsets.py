@@ -1,0 +1,164 @@
+"""Offsets: where partitions begin and end, and what lies at a moment in time.
+
+Each function asks for all partitions in one call; the client sends one request per leader. An
+offset difference is a span, not a count: transaction markers, aborted records and compaction
+leave gaps. Committed offsets of consumer groups live in `kafka/groups.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from confluent_kafka import IsolationLevel
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from penstock.names import Offset, Partition, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from confluent_kafka.admin._listoffsets import ListOffsetsResultInfo
+
+    from penstock.kafka.admin import Admin
+
+# The client leaves these three functions without types.
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_MAX_TIMESTAMP: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of one topic."""
+
+    topic: TopicName
+    partition: Partition
+
+    def __str__(self) -> str:
+        """Return `topic-partition`, as Kafka writes it."""
+        return f"{self.topic}-{self.partition}"
+
+
+class Isolation(StrEnum):
+    """Which records a reader sees of transactions that are open or were aborted."""
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestRecord:
+    """The record of a partition with the highest timestamp."""
+
+    offset: Offset
+    timestamp: datetime
+
+
+def first_offsets(
+    admin: Admin, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, Offset]:
+    """Return the offset of the first record that each partition still has.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+        UnknownPartitionError: one of the partitions does not exist.
+        ClusterError: another subclass, for what else went wrong.
+    """
+    answers = _listed(admin, partitions, _EARLIEST, Isolation.READ_UNCOMMITTED)
+    return {partition: Offset(answer.offset) for partition, answer in answers.items()}
+
+
+def end_offsets(
+    admin: Admin,
+    partitions: Collection[TopicPartition],
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+) -> dict[TopicPartition, Offset]:
+    """Return the offset that the next record of each partition gets.
+
+    With `READ_COMMITTED` it is the last stable offset: an open transaction holds it back.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+        UnknownPartitionError: one of the partitions does not exist.
+        ClusterError: another subclass, for what else went wrong.
+    """
+    answers = _listed(admin, partitions, _LATEST, isolation)
+    return {partition: Offset(answer.offset) for partition, answer in answers.items()}
+
+
+def offsets_at(
+    admin: Admin,
+    partitions: Collection[TopicPartition],
+    moment: datetime,
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+) -> dict[TopicPartition, Offset]:
+    """Return the first offset of each partition whose record is from `moment` or later.
+
+    A partition whose records are all older gives its end offset.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+        UnknownPartitionError: one of the partitions does not exist.
+        ClusterError: another subclass, for what else went wrong.
+    """
+    spec = OffsetSpec.for_timestamp(max(0, int(moment.timestamp() * 1000)))
+    answers = _listed(admin, partitions, spec, isolation)
+    too_old = [partition for partition, answer in answers.items() if answer.offset < 0]
+    ends = end_offsets(admin, too_old, isolation=isolation)
+    return {
+        partition: ends[partition] if partition in ends else Offset(answer.offset)
+        for partition, answer in answers.items()
+    }
+
+
+def newest_records(
+    admin: Admin, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, NewestRecord | None]:
+    """Return the record with the highest timestamp of each partition; None when it is empty.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+        UnknownPartitionError: one of the partitions does not exist.
+        ClusterError: another subclass, for what else went wrong.
+    """
+    answers = _listed(admin, partitions, _MAX_TIMESTAMP, Isolation.READ_UNCOMMITTED)
+    return {partition: _newest(answer) for partition, answer in answers.items()}
+
+
+def _newest(answer: ListOffsetsResultInfo) -> NewestRecord | None:
+    if answer.offset < 0:
+        return None
+    timestamp = datetime.fromtimestamp(answer.timestamp / 1000, UTC)
+    return NewestRecord(offset=Offset(answer.offset), timestamp=timestamp)
+
+
+def _listed(
+    admin: Admin, partitions: Collection[TopicPartition], spec: OffsetSpec, isolation: Isolation
+) -> dict[TopicPartition, ListOffsetsResultInfo]:
+    if not partitions:
+        return {}  # the client refuses an empty request
+    asked = {ClientPartition(item.topic, item.partition): item for item in partitions}
+
+    def answers() -> dict[TopicPartition, ListOffsetsResultInfo]:
+        futures = admin.client.list_offsets(
+            dict.fromkeys(asked, spec),
+            isolation_level=IsolationLevel[isolation.name],
+            request_timeout=admin.timeout_seconds,
+        )
+        return {
+            item: admin.await_one(
+                futures[client],
+                f"list offsets of `{item}`",
+                topic=item.topic,
+                partition=item.partition,
+            )
+            for client, item in asked.items()
+        }
+
+    return admin.retried(answers)
