@@ -1,0 +1,58 @@
+# Everything a developer or a curious stranger runs. Needs `make` and Python 3.11 or later;
+# each target first brings `.venv` up to date, which costs nothing when it is.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PYTEST := $(BIN)/pytest --durations=15 --durations-min=1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo check test test-unit test-long bench lock clean postgresql
+
+help:  ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED)  ## Create .venv and install what is locked
+
+demo: $(INSTALLED)  ## Three brokers, real records, one broker killed, nothing lost
+	@$(BIN)/python examples/broker_failure.py
+
+check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling, lock
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell $$(git ls-files)
+	$(BIN)/python tools/lock.py --check
+	$(BIN)/pip check
+	@# Addresses of package indexes and paths of one machine do not belong here.
+	@! git grep -nIE '/[w]ork/|/[r]oot/|[p]ypi\.org|[p]ythonhosted\.org|[m]aven\.org'
+
+test: $(INSTALLED) postgresql  ## All tests that take seconds, in under 15 minutes
+	$(PYTEST) -m "not long"
+
+test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
+	$(PYTEST) tests/unit
+
+test-long: $(INSTALLED) postgresql  ## The tests that take minutes each
+	$(PYTEST) -m long
+
+bench: $(INSTALLED)  ## Measure, and write the results beside the versions and the hardware
+	$(BIN)/python -m bench
+
+lock: $(INSTALLED)  ## Make the lock files anew from pyproject.toml
+	$(BIN)/python tools/lock.py
+
+clean:  ## Remove .venv, caches and builds; jars and platforms in your home stay
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find src tests bench tools examples -name __pycache__ -type d -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml requirements.lock requirements-java.lock
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "error: no $(PYTHON) here" >&2; \
+	  echo "hint: install Python 3.11 or later, or name one: make PYTHON=python3.12 demo" >&2; \
+	  exit 1; }
+	@$(PYTHON) tools/environment.py packages
+
+postgresql:
+	@$(PYTHON) tools/environment.py postgresql
