@@ -10,6 +10,7 @@ too old: it has to live long enough to say so.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,8 +23,8 @@ VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".installed"
 OLDEST_PYTHON = (3, 11)
 
-# What pip says while it works, and what of it is worth a line on the screen.
-SHOWN_BY_PIP = ("Downloading ", "Building wheel for ", "Installing collected ")
+# The lines of pip that are worth a place on the screen: downloads that take a while.
+LARGE_DOWNLOAD = re.compile(r"Downloading ([^-\s]+-[^-\s]+)\S* (\(\S+ MB\))")
 
 
 def main() -> int:
@@ -84,8 +85,8 @@ def pip(what: str, *arguments: str) -> None:
     output = []
     for line in process.stdout or ():
         output.append(line)
-        if line.strip().startswith(SHOWN_BY_PIP):
-            print("    " + line.strip()[:100], flush=True)
+        if large := LARGE_DOWNLOAD.search(line):
+            print(f"    {large[1]} {large[2]}", flush=True)
     if process.wait() != 0:
         sys.stderr.writelines(output[-40:])
         fail(
