@@ -1,0 +1,170 @@
+"""Filters on records: a text that a value contains, or a condition on a field of a JSON value.
+
+A condition is a JSON pointer (RFC 6901), an operator and a JSON literal, such as `/amount > 100`
+or `/user/name = "ann"`. It is parsed, never evaluated as code. A value that is not JSON, or that
+has nothing at the pointer, does not match, whatever the operator.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from penstock.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.kafka.records import Record
+
+_CONDITION = re.compile(r"\s*((?:/[^\s=!<>]*)?)\s*(==|!=|>=|<=|=|>|<)\s*(\S.*?)\s*", re.DOTALL)
+_MISSING = object()
+
+
+class InvalidConditionError(UsageError):
+    """A condition on records cannot be understood."""
+
+    code = "PEN-495"
+
+    def __init__(self, text: str, *, reason: str) -> None:
+        super().__init__(
+            f"`{text}` is not a condition: {reason}",
+            hint="write a JSON pointer, an operator and a JSON literal: `/amount > 100` or "
+            '`/user/name = "ann"`',
+        )
+
+
+class Comparison(StrEnum):
+    """How a condition compares a field with its literal."""
+
+    EQUAL = "="
+    UNEQUAL = "!="
+    MORE = ">"
+    AT_LEAST = ">="
+    LESS = "<"
+    AT_MOST = "<="
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsText:
+    """The value contains these bytes."""
+
+    text: bytes
+
+    def matches(self, record: Record) -> bool:
+        """Say whether `record` passes."""
+        return record.value is not None and self.text in record.value
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCondition:
+    """A field of the JSON value compares with a literal."""
+
+    pointer: tuple[str, ...]
+    comparison: Comparison
+    literal: object
+
+    def matches(self, record: Record) -> bool:
+        """Say whether `record` passes."""
+        found = _at(self.pointer, _parsed(record.value))
+        return found is not _MISSING and _holds(found, self.comparison, self.literal)
+
+
+Filter = ContainsText | JsonCondition
+
+
+def parse_condition(text: str) -> JsonCondition:
+    """Return the condition that `text` writes.
+
+    Raises:
+        InvalidConditionError: `text` is not a pointer, an operator and a literal.
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise InvalidConditionError(text, reason="it has no `/pointer`, operator and literal")
+    pointer, sign, literal = match.groups()
+    return JsonCondition(
+        pointer=tuple(_unescaped(token) for token in pointer.split("/")[1:]),
+        comparison=Comparison("=" if sign == "==" else sign),
+        literal=_literal(literal, text),
+    )
+
+
+def _literal(written: str, text: str) -> object:
+    try:
+        return json.loads(written, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        reason = f"`{written}` is not a JSON literal; text needs double quotes"
+        raise InvalidConditionError(text, reason=reason) from None
+
+
+def _refuse_constant(name: str) -> object:
+    """NaN and Infinity are Python's, not JSON's."""
+    raise ValueError(name)
+
+
+def _unescaped(token: str) -> str:
+    return token.replace("~1", "/").replace("~0", "~")
+
+
+def _parsed(value: bytes | None) -> object:
+    if value is None:
+        return _MISSING
+    try:
+        return json.loads(value, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return _MISSING
+
+
+def _at(pointer: tuple[str, ...], document: object) -> object:
+    found = document
+    for token in pointer:
+        if isinstance(found, dict):
+            found = found.get(token, _MISSING)
+        elif isinstance(found, list) and token.isdecimal() and int(token) < len(found):
+            found = found[int(token)]
+        else:
+            return _MISSING
+    return found
+
+
+def _holds(found: object, comparison: Comparison, literal: object) -> bool:
+    match comparison:
+        case Comparison.EQUAL:
+            return _equal(found, literal)
+        case Comparison.UNEQUAL:
+            return not _equal(found, literal)
+        case Comparison.MORE:
+            return _comparable(found, literal) and operator.gt(found, literal)
+        case Comparison.AT_LEAST:
+            return _comparable(found, literal) and operator.ge(found, literal)
+        case Comparison.LESS:
+            return _comparable(found, literal) and operator.lt(found, literal)
+        case Comparison.AT_MOST:
+            return _comparable(found, literal) and operator.le(found, literal)
+        case _:
+            assert_never(comparison)
+
+
+def _equal(left: object, right: object) -> bool:
+    """Compare as JSON does: `true` is not 1, and 1 is 1.0."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
+    return left == right
+
+
+def _comparable(left: object, right: object) -> bool:
+    """Say whether the two have an order: two numbers or two texts."""
+    return (_is_number(left) and _is_number(right)) or (
+        isinstance(left, str) and isinstance(right, str)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
