@@ -121,18 +121,17 @@ def proxy_options(environ: Mapping[str, str]) -> list[str]:
     return options
 
 
-def _command(run: IvyRun, wanted: Sequence[Coordinate]) -> list[str | Path]:
+def _command(run: IvyRun, wanted: Sequence[Coordinate]) -> list[str]:
     settings_file = run.settings_file or _write_settings(run)
     if not settings_file.is_file():
         raise IvySettingsNotFoundError(settings_file)
     module = run.folder / "ivy.xml"
     module.write_text(_module(wanted, run.closure), encoding="utf-8")
-    return [
-        *(run.java.executable, *_JVM_OPTIONS, *proxy_options(os.environ)),
-        *("-jar", find_ivy(), "-settings", settings_file.absolute(), "-ivy", module),
-        # The pattern is relative to the working folder, whose name may contain what Ivy expands.
-        *("-cache", run.folder / "cache", "-retrieve", _PATTERN, "-types", "jar", "bundle"),
-    ]
+    settings_option = ["-settings", str(settings_file.absolute()), "-ivy", str(module)]
+    # The pattern is relative to the working folder, whose name may contain what Ivy expands.
+    fetch_option = ["-cache", "cache", "-retrieve", _PATTERN, "-types", "jar", "bundle"]
+    jvm = [str(run.java.executable), *_JVM_OPTIONS, *proxy_options(os.environ)]
+    return [*jvm, "-jar", str(find_ivy()), *settings_option, *fetch_option]
 
 
 def _write_settings(run: IvyRun) -> Path:
@@ -156,7 +155,7 @@ def _module(wanted: Sequence[Coordinate], closure: Closure) -> str:
 
 
 @contextmanager
-def _started(command: list[str | Path], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run `command`; it has ended afterwards, whatever happens inside."""
     with subprocess.Popen(
         command,
