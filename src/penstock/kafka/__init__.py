@@ -1,6 +1,15 @@
 """The Kafka cluster: connections, administration, producers, consumers, groups and lag."""
 
 from penstock.kafka.admin import Admin
+from penstock.kafka.configs import (
+    ConfigAlteration,
+    ConfigChange,
+    ConfigEntry,
+    ConfigSource,
+    InvalidConfigValueError,
+    ReadOnlyConfigError,
+    UnknownConfigError,
+)
 from penstock.kafka.connection import Connection
 from penstock.kafka.errors import (
     AuthenticationFailedError,
@@ -27,6 +36,7 @@ from penstock.kafka.groups import (
     delete_groups,
     describe_group,
     describe_groups,
+    ensure_groups_idle,
     list_groups,
 )
 from penstock.kafka.lag import (
@@ -43,6 +53,7 @@ from penstock.kafka.offsets import (
     newest_records,
     offsets_at,
 )
+from penstock.kafka.probe import await_round_trip
 from penstock.kafka.reachability import InvalidAddressError
 from penstock.kafka.resets import (
     NothingToResetError,
@@ -68,6 +79,15 @@ from penstock.kafka.snapshots import (
     snapshot_text,
     take_snapshot,
 )
+from penstock.kafka.topic_creation import (
+    InvalidAssignmentError,
+    InvalidTopicNameError,
+    ReplicaAssignment,
+    TooFewBrokersError,
+    TopicExistsError,
+    UnknownBrokerError,
+    create_topic,
+)
 
 __all__ = [
     "Admin",
@@ -76,6 +96,10 @@ __all__ = [
     "ClusterError",
     "ClusterUnreachableError",
     "CommittedOffset",
+    "ConfigAlteration",
+    "ConfigChange",
+    "ConfigEntry",
+    "ConfigSource",
     "Connection",
     "Coordinator",
     "GroupActiveError",
@@ -87,6 +111,9 @@ __all__ = [
     "GroupType",
     "GroupsNotDeletedError",
     "InvalidAddressError",
+    "InvalidAssignmentError",
+    "InvalidConfigValueError",
+    "InvalidTopicNameError",
     "Isolation",
     "Member",
     "NewestRecord",
@@ -95,6 +122,8 @@ __all__ = [
     "OffsetChange",
     "OffsetsNotWrittenError",
     "PartitionLag",
+    "ReadOnlyConfigError",
+    "ReplicaAssignment",
     "RequestRefusedError",
     "RequestTimedOutError",
     "ResetPlan",
@@ -106,17 +135,24 @@ __all__ = [
     "ToLatest",
     "ToOffset",
     "ToTime",
+    "TooFewBrokersError",
+    "TopicExistsError",
     "TopicPartition",
     "TopicSelection",
+    "UnknownBrokerError",
+    "UnknownConfigError",
     "UnknownGroupError",
     "UnknownPartitionError",
     "UnknownTopicError",
     "apply_reset",
+    "await_round_trip",
     "committed_offsets",
+    "create_topic",
     "delete_groups",
     "describe_group",
     "describe_groups",
     "end_offsets",
+    "ensure_groups_idle",
     "first_offsets",
     "list_groups",
     "load_snapshot",

@@ -22,6 +22,11 @@ class Connection:
         """How long one request may take."""
         return self.security.request_timeout_seconds
 
+    @property
+    def is_plaintext(self) -> bool:
+        """Whether a plain socket is enough: neither encryption nor authentication."""
+        return self.security.security_protocol == "PLAINTEXT"
+
     def client_config(self) -> dict[str, str]:
         """Return the options of confluent-kafka that all kinds of clients share."""
         security = self.security

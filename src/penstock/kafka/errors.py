@@ -111,6 +111,7 @@ class RequestRefusedError(ClusterError):
             f"cannot {action}: {reason}",
             hint="correct the request; `penstock cluster describe` shows what the cluster has",
         )
+        self.reason = reason
 
 
 class ClusterBusyError(ClusterError):

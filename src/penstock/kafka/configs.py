@@ -1,0 +1,254 @@
+"""Configs of topics and brokers: their values, where each comes from, and changing them.
+
+The cluster-wide defaults of brokers are in `cluster_defaults.py`: the client cannot name them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigResource
+from confluent_kafka.admin._config import ConfigEntry as ClientEntry
+from confluent_kafka.admin._config import ConfigSource as ClientSource
+from confluent_kafka.admin._resource import ResourceType
+
+from penstock.errors import UsageError
+from penstock.kafka.errors import RequestRefusedError
+from penstock.names import BrokerId, TopicName, nearest
+from penstock.settings import MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from penstock.kafka.admin import Admin
+
+
+class UnknownConfigError(UsageError):
+    """A config of that name does not exist for topics, or for brokers."""
+
+    code = "PEN-416"
+
+    def __init__(self, name: str, *, owner: str, known: Iterable[str], listing: str) -> None:
+        close = nearest(name, known)
+        super().__init__(
+            f"`{name}` is not a config of {owner}",
+            hint=f"did you mean `{close}`?" if close else f"`{listing}` lists them all",
+        )
+        self.name = name
+
+
+class ReadOnlyConfigError(UsageError):
+    """A broker config that only a restart can change."""
+
+    code = "PEN-422"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"`{name}` cannot be changed while the broker runs",
+            hint=f"set `{name}` in the broker's properties file and restart it",
+        )
+        self.name = name
+
+
+class InvalidConfigValueError(RequestRefusedError):
+    """The cluster does not accept the value of a config."""
+
+    code = "PEN-426"
+
+
+class ConfigSource(StrEnum):
+    """Where the value of a config comes from, the strongest first."""
+
+    TOPIC = "topic"
+    BROKER = "broker"
+    CLUSTER = "all brokers"
+    FILE = "broker's file"
+    DEFAULT = "default"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    """One config with its value in force. Kafka gives no values of sensitive ones."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+
+    @property
+    def shown(self) -> str | None:
+        """The value as it may be shown: sensitive ones are masked."""
+        if self.sensitive and self.source is not ConfigSource.DEFAULT:
+            return MASK
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigAlteration:
+    """A config to set, or with `value` None to remove, so that a weaker source shows again."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigChange:
+    """What an alteration did to the value in force."""
+
+    name: str
+    old: ConfigEntry | None
+    new: ConfigEntry | None
+
+
+SOURCES = {
+    ClientSource.DYNAMIC_TOPIC_CONFIG: ConfigSource.TOPIC,
+    ClientSource.DYNAMIC_BROKER_CONFIG: ConfigSource.BROKER,
+    ClientSource.DYNAMIC_DEFAULT_BROKER_CONFIG: ConfigSource.CLUSTER,
+    ClientSource.STATIC_BROKER_CONFIG: ConfigSource.FILE,
+    ClientSource.DEFAULT_CONFIG: ConfigSource.DEFAULT,
+}
+
+
+def topic_configs(
+    admin: Admin, topics: Collection[TopicName]
+) -> dict[TopicName, tuple[ConfigEntry, ...]]:
+    """Return all configs of each topic by name, in one request.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+    """
+    if not topics:
+        return {}
+    resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    futures = admin.client.describe_configs(resources, request_timeout=admin.timeout_seconds)
+    return {
+        TopicName(resource.name): _entries(
+            admin.await_one(
+                future, f"describe the configs of topic `{resource.name}`", topic=resource.name
+            )
+        )
+        for resource, future in futures.items()
+    }
+
+
+def broker_configs(admin: Admin, broker: BrokerId) -> tuple[ConfigEntry, ...]:
+    """Return all configs of a running broker by name.
+
+    Ask only for brokers in the metadata: the client waits for others until it times out.
+    """
+    resource = ConfigResource(ResourceType.BROKER, str(broker))
+    futures = admin.client.describe_configs([resource], request_timeout=admin.timeout_seconds)
+    return _entries(admin.await_one(futures[resource], f"describe the configs of broker {broker}"))
+
+
+def alter_topic_configs(
+    admin: Admin,
+    topic: TopicName,
+    alterations: Sequence[ConfigAlteration],
+    *,
+    dry_run: bool = False,
+) -> None:
+    """Set and remove configs of one topic, all or none of them.
+
+    Raises:
+        InvalidConfigValueError: the cluster does not accept a value; nothing was changed.
+        UnknownTopicError: the topic does not exist.
+    """
+    resource = _altered(ResourceType.TOPIC, topic, alterations)
+    _apply(admin, resource, f"change the configs of topic `{topic}`", topic, dry_run=dry_run)
+
+
+def alter_broker_configs(
+    admin: Admin, broker: BrokerId, alterations: Sequence[ConfigAlteration]
+) -> None:
+    """Set and remove dynamic configs of one broker, all or none of them.
+
+    Brokers accept any name without a word: check it with `ensure_known` before.
+
+    Raises:
+        InvalidConfigValueError: the broker does not accept a value; nothing was changed.
+    """
+    resource = _altered(ResourceType.BROKER, str(broker), alterations)
+    _apply(admin, resource, f"change the configs of broker {broker}", None, dry_run=False)
+
+
+def ensure_known(
+    names: Iterable[str], entries: Iterable[ConfigEntry], *, owner: str, listing: str
+) -> None:
+    """Check names of configs against what the owner has.
+
+    Raises:
+        UnknownConfigError: with the nearest name.
+    """
+    known = {entry.name for entry in entries}
+    for name in names:
+        if name not in known:
+            raise UnknownConfigError(name, owner=owner, known=known, listing=listing)
+
+
+def ensure_dynamic(names: Iterable[str], entries: Iterable[ConfigEntry]) -> None:
+    """Check that configs can be changed while the broker runs.
+
+    Raises:
+        ReadOnlyConfigError: for the first that cannot.
+    """
+    read_only = {entry.name for entry in entries if entry.read_only}
+    for name in names:
+        if name in read_only:
+            raise ReadOnlyConfigError(name)
+
+
+def changes(
+    names: Iterable[str], old: Iterable[ConfigEntry], new: Iterable[ConfigEntry]
+) -> tuple[ConfigChange, ...]:
+    """Return for each name what was in force before and what is now."""
+    before = {entry.name: entry for entry in old}
+    after = {entry.name: entry for entry in new}
+    return tuple(
+        ConfigChange(name=name, old=before.get(name), new=after.get(name)) for name in names
+    )
+
+
+def _entries(answer: Mapping[str, ClientEntry]) -> tuple[ConfigEntry, ...]:
+    return tuple(
+        ConfigEntry(
+            name=entry.name,
+            value=entry.value,
+            source=SOURCES.get(ClientSource(entry.source), ConfigSource.UNKNOWN),
+            read_only=entry.is_read_only,
+            sensitive=entry.is_sensitive,
+        )
+        for entry in sorted(answer.values(), key=lambda entry: entry.name)
+    )
+
+
+def _altered(
+    kind: ResourceType, name: str, alterations: Sequence[ConfigAlteration]
+) -> ConfigResource:
+    entries = [
+        ClientEntry(
+            alteration.name,
+            alteration.value,
+            incremental_operation=AlterConfigOpType.DELETE
+            if alteration.value is None
+            else AlterConfigOpType.SET,
+        )
+        for alteration in alterations
+    ]
+    return ConfigResource(kind, name, incremental_configs=entries)
+
+
+def _apply(
+    admin: Admin, resource: ConfigResource, action: str, topic: TopicName | None, *, dry_run: bool
+) -> None:
+    futures = admin.client.incremental_alter_configs(
+        [resource], request_timeout=admin.timeout_seconds, validate_only=dry_run
+    )
+    try:
+        admin.await_one(futures[resource], action, topic=topic)
+    except RequestRefusedError as err:
+        raise InvalidConfigValueError(action, reason=err.reason) from err.__cause__
