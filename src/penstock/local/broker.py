@@ -1,0 +1,272 @@
+"""One Kafka broker on this machine: its properties, its storage, its process.
+
+Nothing here restarts or waits for readiness; that is `supervisor.py` and `platform.py`.
+"""
+
+import base64
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from penstock.errors import PenstockError
+from penstock.java import class_path
+from penstock.local.ports import HOST, free_ports
+from penstock.local.processes import MARKER
+from penstock.names import BrokerId
+
+KAFKA_VERSION = "4.3.1"
+
+
+class StorageFormatError(PenstockError):
+    """Kafka could not prepare the folder of a broker."""
+
+    code = "PEN-501"
+
+    def __init__(self, folder: Path, *, reason: str) -> None:
+        super().__init__(
+            f"cannot prepare `{folder}` for a broker: {reason}",
+            hint="check the rights and the free space of that folder, or set `platform.data_dir`",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerShape:
+    """One broker of a cluster: its number and its two ports."""
+
+    broker_id: BrokerId
+    port: int
+    controller_port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterShape:
+    """What a cluster is made of; fixed when its storage is formatted."""
+
+    cluster_id: str
+    brokers: tuple[BrokerShape, ...]
+    heap_mb: int
+    kafka_version: str = KAFKA_VERSION
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all brokers, as clients want them."""
+        return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
+
+    @property
+    def replication_factor(self) -> int:
+        """How many copies topics have by default: as many as there are brokers."""
+        return len(self.brokers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folders:
+    """Where a platform keeps its files."""
+
+    root: Path
+
+    def broker(self, broker: BrokerShape) -> Path:
+        """Return the folder with the properties and the data of `broker`."""
+        return self.root / component(broker)
+
+    def data(self, broker: BrokerShape) -> Path:
+        """Return the folder with the partitions of `broker`."""
+        return self.broker(broker) / "data"
+
+    @property
+    def logs(self) -> Path:
+        """The folder with the log of each component."""
+        return self.root / "logs"
+
+    def log(self, component_name: str) -> Path:
+        """Return the current log file of a component."""
+        return self.logs / f"{component_name}.log"
+
+    def output(self, broker: BrokerShape) -> Path:
+        """Return the file with what the JVM itself printed since its last start."""
+        return self.logs / f"{component(broker)}.out"
+
+
+def component(broker: BrokerShape) -> str:
+    """Return the name under which status and logs know `broker`."""
+    return f"broker-{broker.broker_id}"
+
+
+def new_cluster_id() -> str:
+    """Return a random id in Kafka's own spelling: a UUID in URL-safe base64."""
+    text = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+    # Kafka's tools would take a leading dash for an option.
+    return "A" + text[1:] if text.startswith("-") else text
+
+
+def new_shape(*, brokers: int, heap_mb: int, ports: Sequence[int] = ()) -> ClusterShape:
+    """Return a new cluster of `brokers` brokers, on `ports` or on any that are free."""
+    chosen = tuple(ports) or free_ports(2 * brokers)
+    return ClusterShape(
+        cluster_id=new_cluster_id(),
+        heap_mb=heap_mb,
+        brokers=tuple(
+            BrokerShape(
+                broker_id=BrokerId(number + 1),
+                port=chosen[number],
+                controller_port=chosen[brokers + number],
+            )
+            for number in range(brokers)
+        ),
+    )
+
+
+def build_properties(shape: ClusterShape, broker: BrokerShape, folders: Folders) -> str:
+    """Return the content of `server.properties` for `broker`."""
+    copies = shape.replication_factor
+    in_sync = 2 if copies > 1 else 1
+    voters = ",".join(f"{b.broker_id}@{HOST}:{b.controller_port}" for b in shape.brokers)
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": broker.broker_id,
+        "controller.quorum.voters": voters,
+        "listeners": f"PLAINTEXT://{HOST}:{broker.port},CONTROLLER://{HOST}:{broker.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{broker.port}",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": folders.data(broker),
+        "default.replication.factor": copies,
+        "min.insync.replicas": in_sync,
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": in_sync,
+        # Topics are made on purpose: a misspelt name must be an error, not a topic.
+        "auto.create.topics.enable": "false",
+        # Kafka's defaults are for large clusters; 50 partitions of each internal topic cost
+        # memory and start-up time that one machine has no use for.
+        "offsets.topic.num.partitions": 4,
+        "transaction.state.log.num.partitions": 4,
+        "share.coordinator.state.topic.num.partitions": 4,
+        "num.network.threads": 2,
+        "num.io.threads": 2,
+        "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
+        # Nobody joins a group in a flood here, so a lone consumer need not wait 3 s for others.
+        "group.initial.rebalance.delay.ms": 0,
+        # A dead broker is noticed after 6 s instead of 9 s; a compaction run starts sooner.
+        "broker.session.timeout.ms": 6000,
+        "log.cleaner.backoff.ms": 1000,
+    }
+    return "".join(f"{name}={value}\n" for name, value in properties.items())
+
+
+def build_log_config(broker: BrokerShape, folders: Folders) -> str:
+    """Return a log4j2 configuration: one file, five old ones of 10 MB each."""
+    file = folders.log(component(broker))
+    return f"""\
+status=error
+rootLogger.level=info
+rootLogger.appenderRef.file.ref=file
+appender.file.type=RollingFile
+appender.file.name=file
+appender.file.fileName={file}
+appender.file.filePattern={file}.%i
+appender.file.layout.type=PatternLayout
+appender.file.layout.pattern=[%d] %p %m (%c)%n
+appender.file.policies.type=Policies
+appender.file.policies.size.type=SizeBasedTriggeringPolicy
+appender.file.policies.size.size=10MB
+appender.file.strategy.type=DefaultRolloverStrategy
+appender.file.strategy.max=5
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerCommand:
+    """How to call Java for the brokers of one platform."""
+
+    java: Path
+    jars: tuple[Path, ...]
+    shape: ClusterShape
+    folders: Folders
+
+    def prepare(self, broker: BrokerShape) -> None:
+        """Write the configuration of `broker`; safe to repeat."""
+        folders = self.folders
+        folders.broker(broker).mkdir(parents=True, exist_ok=True)
+        folders.logs.mkdir(parents=True, exist_ok=True)
+        self._properties(broker).write_text(
+            build_properties(self.shape, broker, folders), encoding="utf-8"
+        )
+        self._log_config(broker).write_text(build_log_config(broker, folders), encoding="utf-8")
+
+    def start_format(self, broker: BrokerShape) -> "subprocess.Popen[bytes]":
+        """Start Kafka's own tool that formats the storage of `broker`; about a second."""
+        arguments = ["format", "--cluster-id", self.shape.cluster_id, "--ignore-formatted"]
+        return subprocess.Popen(
+            [
+                *self._java(broker, heap_mb=64),
+                "kafka.tools.StorageTool",
+                *arguments,
+                "--config",
+                str(self._properties(broker)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def spawn(self, broker: BrokerShape) -> "subprocess.Popen[bytes]":
+        """Start the broker's process, in a session of its own so that Ctrl-C does not reach it."""
+        with self.folders.output(broker).open("wb") as output:
+            return subprocess.Popen(
+                [
+                    *self._java(broker, heap_mb=self.shape.heap_mb),
+                    "kafka.Kafka",
+                    str(self._properties(broker)),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.folders.broker(broker),
+                start_new_session=True,
+            )
+
+    def _java(self, broker: BrokerShape, *, heap_mb: int) -> list[str]:
+        return [
+            str(self.java),
+            "-Xms64m",
+            f"-Xmx{heap_mb}m",
+            # Small and quick to start beats peak throughput on one machine: three brokers stay
+            # near 500 MB resident, and C1 alone compiles what they need.
+            "-XX:+UseSerialGC",
+            "-XX:MaxMetaspaceSize=128m",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+ExitOnOutOfMemoryError",
+            "-Djava.awt.headless=true",
+            f"-Dlog4j2.configurationFile={self._log_config(broker)}",
+            f"{MARKER}{self.folders.root}",
+            "-cp",
+            class_path(self.jars),
+        ]
+
+    def _properties(self, broker: BrokerShape) -> Path:
+        return self.folders.broker(broker) / "server.properties"
+
+    def _log_config(self, broker: BrokerShape) -> Path:
+        return self.folders.broker(broker) / "log4j2.properties"
+
+
+def ensure_formatted(command: BrokerCommand, brokers: Sequence[BrokerShape]) -> None:
+    """Format the storage of those brokers that have none, side by side.
+
+    Raises:
+        StorageFormatError: Kafka's tool refused, with its last line as the reason.
+    """
+    for broker in brokers:
+        command.prepare(broker)
+    missing = [b for b in brokers if not (command.folders.data(b) / "meta.properties").exists()]
+    started = [(broker, command.start_format(broker)) for broker in missing]
+    for broker, process in started:
+        output, _ = process.communicate()
+        if process.returncode != 0:
+            lines = output.decode(errors="replace").strip().splitlines()
+            raise StorageFormatError(
+                command.folders.data(broker), reason=lines[-1] if lines else "no reason given"
+            )

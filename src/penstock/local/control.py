@@ -1,0 +1,143 @@
+"""How commands reach the supervisor: one JSON line each way over a loopback connection.
+
+The port and a secret stand in `supervisor.json`, which only the user can read. (A Unix socket would
+need neither, but its path may have no more than about a hundred characters.)
+"""
+
+import json
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from threading import Thread
+
+from pydantic import TypeAdapter, ValidationError
+
+from penstock.errors import PenstockError
+from penstock.local.folder import Contact
+from penstock.local.ports import HOST
+from penstock.names import BrokerId
+
+_TIMEOUT_SECONDS = 5
+_LARGEST_REQUEST = 64 * 1024
+
+
+class SupervisorSilentError(PenstockError):
+    """The supervisor of a platform is there and does not answer."""
+
+    code = "PEN-504"
+    retryable = True
+
+    def __init__(self, contact: Contact | None, *, reason: str) -> None:
+        process = f"process {contact.pid}" if contact else "its process"
+        super().__init__(
+            f"the platform's supervisor ({process}) does not answer: {reason}",
+            hint="`penstock down` ends it and its brokers; the data stays",
+        )
+
+
+class Verb(StrEnum):
+    """What the supervisor can be asked."""
+
+    STATUS = "status"
+    SHUT_DOWN = "shut down"
+    START = "start"
+    STOP = "stop"
+    KILL = "kill"
+
+
+class BrokerState(StrEnum):
+    """Where a broker is in its life."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    RESTARTING = "waiting to restart"
+    ORPHANED = "running without a supervisor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question or command."""
+
+    verb: Verb
+    token: str
+    broker_id: BrokerId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStatus:
+    """What the supervisor knows of one broker."""
+
+    broker_id: BrokerId
+    port: int
+    state: BrokerState
+    pid: int | None = None
+    since: str = ""
+    restarts: int = 0
+    last_exit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The supervisor's answer: `refusal` says why not, if not."""
+
+    brokers: tuple[BrokerStatus, ...] = ()
+    refusal: str | None = None
+
+
+def ask(contact: Contact | None, verb: Verb, broker_id: BrokerId | None = None) -> Reply:
+    """Send one command to the supervisor and return its answer.
+
+    Raises:
+        SupervisorSilentError: nobody answered within five seconds.
+    """
+    if contact is None:
+        raise SupervisorSilentError(None, reason="it has not said where it listens")
+    request = Request(verb=verb, token=contact.token, broker_id=broker_id)
+    try:
+        with socket.create_connection((HOST, contact.port), timeout=_TIMEOUT_SECONDS) as link:
+            link.sendall(_encoded(request))
+            return TypeAdapter(Reply).validate_json(link.makefile("rb").readline())
+    except (OSError, ValidationError) as err:
+        raise SupervisorSilentError(contact, reason=_first_line(err)) from err
+
+
+class ControlPort:
+    """The supervisor's end: listens, checks the secret, hands requests on."""
+
+    def __init__(self, answer: Callable[[Request], Reply]) -> None:
+        self._answer = answer
+        self._token = secrets.token_hex(16)
+        self._socket = socket.create_server((HOST, 0))
+        Thread(target=self._serve, name="control", daemon=True).start()
+
+    def contact(self, pid: int) -> Contact:
+        """Return what a client needs to know."""
+        return Contact(pid=pid, port=self._socket.getsockname()[1], token=self._token)
+
+    def _serve(self) -> None:
+        while True:
+            link, _ = self._socket.accept()
+            Thread(target=self._handle, args=(link,), name="request", daemon=True).start()
+
+    def _handle(self, link: socket.socket) -> None:
+        link.settimeout(_TIMEOUT_SECONDS)
+        with link:
+            try:
+                line = link.makefile("rb").readline(_LARGEST_REQUEST)
+                request = TypeAdapter(Request).validate_json(line)
+                if secrets.compare_digest(request.token, self._token):
+                    link.sendall(_encoded(self._answer(request)))
+            except (OSError, ValidationError):
+                return  # a stranger, or a client that has gone: no answer is owed
+
+
+def _encoded(message: Request | Reply) -> bytes:
+    return json.dumps(asdict(message)).encode() + b"\n"
+
+
+def _first_line(err: Exception) -> str:
+    return str(err).splitlines()[0] if str(err) else type(err).__name__

@@ -1,0 +1,73 @@
+"""Why a broker ended, in words for the status page, from its exit status and what it left behind.
+
+A foreign process that dies has no error code to give; the texts looked for here are those of the
+JVM and of Kafka 4.3, and what is not recognized is quoted.
+"""
+
+import re
+import signal
+from pathlib import Path
+
+from penstock.local.broker import BrokerShape, Folders, component
+from penstock.local.ports import holder_of, is_free
+
+_TAIL_BYTES = 64 * 1024
+_BAD_LINE = re.compile(r"^\[[^\]]*\] (?:ERROR|FATAL) (?P<text>.*?)(?: \([\w.$]+\))?$")
+
+
+def log_size(folders: Folders, broker: BrokerShape) -> int:
+    """Return how long the log of `broker` is now: where the words of the next run begin."""
+    path = folders.log(component(broker))
+    return path.stat().st_size if path.exists() else 0
+
+
+def describe_exit(folders: Folders, broker: BrokerShape, status: int, *, log_start: int) -> str:
+    """Return why the process of `broker` ended with `status`.
+
+    Args:
+        folders: where its files are.
+        broker: the broker.
+        status: as `subprocess` gives it: negative for a signal.
+        log_start: the size of its log when this run began; what stands before is another run's.
+    """
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    text = _words_of_this_run(folders, broker, log_start)
+    if "Address already in use" in text:
+        return _port_reason(broker)
+    if "No space left on device" in text:
+        return f"the disk of `{folders.data(broker)}` is full"
+    if "OutOfMemoryError" in text or "insufficient memory for the Java Runtime" in text:
+        return "out of memory: raise `platform.heap_mb` or free memory on this machine"
+    if "InconsistentClusterIdException" in text:
+        return f"`{folders.data(broker)}` holds the data of another cluster"
+    quoted = _last_bad_line(text)
+    log = folders.log(component(broker))
+    return f"exit status {status}: {quoted} (see `{log}`)" if quoted else f"exit status {status}"
+
+
+def _port_reason(broker: BrokerShape) -> str:
+    taken = [port for port in (broker.port, broker.controller_port) if not is_free(port)]
+    port = taken[0] if taken else broker.port
+    return f"port {port} is held by {holder_of(port)}"
+
+
+def _words_of_this_run(folders: Folders, broker: BrokerShape, log_start: int) -> str:
+    log, output = folders.log(component(broker)), folders.output(broker)
+    return "\n".join(
+        _tail(path, start) for path, start in ((log, log_start), (output, 0)) if path.exists()
+    )
+
+
+def _tail(path: Path, start: int) -> str:
+    size = path.stat().st_size
+    if start > size:
+        start = 0  # the log was rotated meanwhile
+    with path.open("rb") as file:
+        file.seek(max(start, size - _TAIL_BYTES))
+        return file.read().decode(errors="replace")
+
+
+def _last_bad_line(text: str) -> str | None:
+    found = [match["text"] for line in text.splitlines() if (match := _BAD_LINE.match(line))]
+    return found[-1] if found else None

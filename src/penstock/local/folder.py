@@ -1,0 +1,175 @@
+"""What a platform keeps on disk, and the two locks that keep its commands apart.
+
+platform.json       the shape of the cluster: written once, ports and version may change
+launch.json         how the supervisor calls Java: written by each `up`
+supervisor.json     where the running supervisor listens; meaningless unless its lock is held
+supervisor.lock     held by the supervisor as long as it lives: the only sign of life
+operation.lock      held by `up` and `down` while they work
+logs/, broker-N/    logs, properties and data
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from penstock.errors import PenstockError
+from penstock.local.broker import ClusterShape, Folders
+
+_PAUSE_SECONDS = 0.05
+
+T = TypeVar("T")
+
+
+class PlatformFileError(PenstockError):
+    """A file that describes a platform cannot be read."""
+
+    code = "PEN-503"
+
+    def __init__(self, path: Path, *, reason: str) -> None:
+        super().__init__(
+            f"`{path}` cannot be read: {reason}",
+            hint="`penstock down --delete-data` starts over; it removes this platform's records",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What the supervisor needs to start brokers, decided by `up`."""
+
+    java: Path
+    jars: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """Where the supervisor takes commands, and the secret it wants to hear."""
+
+    pid: int
+    port: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformFolder:
+    """The files of one platform."""
+
+    root: Path
+
+    @property
+    def folders(self) -> Folders:
+        """Where logs and brokers are."""
+        return Folders(root=self.root)
+
+    @property
+    def shape_file(self) -> Path:
+        """The file with the shape of the cluster; its existence means that the platform exists."""
+        return self.root / "platform.json"
+
+    def load_shape(self) -> ClusterShape:
+        """Return the shape of the cluster."""
+        return _load(self.shape_file, ClusterShape)
+
+    def save_shape(self, shape: ClusterShape) -> None:
+        """Record the shape of the cluster."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        _save(self.shape_file, shape)
+
+    def load_launch(self) -> Launch:
+        """Return how the supervisor calls Java."""
+        return _load(self.root / "launch.json", Launch)
+
+    def save_launch(self, launch: Launch) -> None:
+        """Record how the supervisor calls Java."""
+        _save(self.root / "launch.json", launch)
+
+    def load_contact(self) -> Contact | None:
+        """Return where the supervisor listens, or None while it does not."""
+        try:
+            return _load(self.root / "supervisor.json", Contact)
+        except FileNotFoundError:
+            return None
+
+    def save_contact(self, contact: Contact) -> None:
+        """Record where the supervisor listens; only this user can read it."""
+        _save(self.root / "supervisor.json", contact)
+
+    def forget_contact(self) -> None:
+        """Remove the record of where the supervisor listens."""
+        (self.root / "supervisor.json").unlink(missing_ok=True)
+
+    def is_supervised(self) -> bool:
+        """Return whether a supervisor is alive: whether its lock is held."""
+        if not self.root.is_dir():
+            return False
+        with _open_lock(self.root / "supervisor.lock") as lock:
+            return not _try_lock(lock)
+
+    def hold_supervision(self) -> int | None:
+        """Take the supervisor's lock until this process ends; None when another holds it."""
+        lock = os.open(self.root / "supervisor.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        if _try_lock(lock):
+            return lock
+        os.close(lock)
+        return None
+
+    @contextmanager
+    def operation(self, on_wait: Callable[[], None]) -> Iterator[None]:
+        """Keep other `up` and `down` away meanwhile; `on_wait` is called once if one must wait."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with _open_lock(self.root / "operation.lock") as lock:
+            if not _try_lock(lock):
+                on_wait()
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def await_unsupervised(self, *, timeout_seconds: float) -> bool:
+        """Return whether the supervisor has gone within the time."""
+        deadline = time.monotonic() + timeout_seconds
+        while self.is_supervised():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        return True
+
+
+@contextmanager
+def _open_lock(path: Path) -> Iterator[int]:
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _try_lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _load(path: Path, kind: type[T]) -> T:
+    text = path.read_text(encoding="utf-8")
+    try:
+        return TypeAdapter(kind).validate_json(text)
+    except ValidationError as err:
+        first = err.errors(include_input=False, include_url=False)[0]
+        raise PlatformFileError(path, reason=first["msg"].lower()) from None
+
+
+def _save(path: Path, value: ClusterShape | Launch | Contact) -> None:
+    """Write `value` so that a reader finds the old file or the new one, never half of it."""
+    scratch = path.with_suffix(f".{os.getpid()}.tmp")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(asdict(value), file, default=str, indent=1)
+    scratch.replace(path)

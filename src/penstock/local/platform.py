@@ -1,0 +1,369 @@
+"""The platform as its user sees it: up, down, status, and single brokers.
+
+These functions run in the command's process; the brokers belong to the supervisor. `up` and `down`
+exclude each other by a lock, so an `up` during a `down` waits for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import psutil
+
+from penstock.errors import PenstockError, UsageError
+from penstock.events import Emit, StepFinished, StepProgressed, StepStarted, ignore
+from penstock.java import JarSet, ensure_jars, find_java
+from penstock.kafka import Connection, await_round_trip
+from penstock.local.broker import (
+    KAFKA_VERSION,
+    BrokerCommand,
+    ClusterShape,
+    ensure_formatted,
+    new_shape,
+)
+from penstock.local.control import BrokerState, BrokerStatus, SupervisorSilentError, Verb, ask
+from penstock.local.folder import Launch, PlatformFolder
+from penstock.local.ports import free_ports, is_free
+from penstock.local.preflight import check_machine, check_version
+from penstock.local.processes import MARKER, end_processes, find_processes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from penstock.names import BrokerId, PlatformName
+    from penstock.settings import JavaSettings, PlatformSettings
+
+DEFAULT_PORT = 9092
+_READY_SECONDS = 60
+_DOWN_SECONDS = 30
+_SUPERVISOR_SECONDS = 10
+_PAUSE_SECONDS = 0.02
+
+
+class PlatformNotRunningError(PenstockError):
+    """A command needs the local platform, and it is not running."""
+
+    code = "PEN-508"
+
+    def __init__(self, name: PlatformName) -> None:
+        super().__init__(
+            f"the local platform `{name}` is not running",
+            hint="`penstock up` starts it; `--bootstrap HOST:PORT` chooses another cluster",
+        )
+
+
+class PlatformShapeError(UsageError):
+    """The platform exists with another number of brokers than asked for."""
+
+    code = "PEN-509"
+
+    def __init__(self, name: PlatformName, *, found: int, asked: int) -> None:
+        super().__init__(
+            f"the platform `{name}` has {found} broker(s), not {asked}",
+            hint=f"`penstock up --name NAME --brokers {asked}` makes another beside it; "
+            "`penstock down --delete-data` removes this one and its records",
+        )
+
+
+class BrokerStartError(PenstockError):
+    """A broker ended before it was ready."""
+
+    code = "PEN-510"
+
+    def __init__(self, broker_id: BrokerId, *, reason: str, log: Path) -> None:
+        super().__init__(
+            f"broker {broker_id} could not start: {reason}",
+            hint=f"its log is `{log}`; nothing was left running",
+        )
+
+
+class BrokerCommandRefusedError(UsageError):
+    """The supervisor will not do that to a broker."""
+
+    code = "PEN-511"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, hint="`penstock platform status` lists the brokers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformStatus:
+    """A platform as a whole."""
+
+    name: PlatformName
+    running: bool
+    bootstrap: str | None
+    folder: Path
+    brokers: tuple[BrokerStatus, ...] = ()
+    supervisor_pid: int | None = None
+    kafka_version: str | None = None
+
+    def resident_bytes(self) -> dict[int, int]:
+        """Return the memory of each process of the platform, by process id."""
+        pids = [*(broker.pid for broker in self.brokers), self.supervisor_pid]
+        return {pid: _resident_bytes(pid) for pid in pids if pid is not None}
+
+
+class Platform:
+    """Kafka on this machine, under a name."""
+
+    def __init__(self, settings: PlatformSettings) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self.folder = PlatformFolder(settings.data_dir.absolute() / "platforms" / settings.name)
+
+    def up(
+        self, java: JavaSettings, *, brokers: int | None = None, emit: Emit = ignore
+    ) -> PlatformStatus:
+        """Start the platform, or find it running; return when a record went in and out.
+
+        Args:
+            java: where jars come from.
+            brokers: how many; None means as many as it has, or the configured number if new.
+            emit: told of each step.
+
+        Raises:
+            PenstockError: it could not start; then nothing of it is left running.
+        """
+        with self.folder.operation(lambda: emit(StepStarted(step="waiting for the other command"))):
+            if self.folder.is_supervised():
+                self._check_broker_count(self.folder.load_shape(), brokers)
+                self._await_ready(emit)
+                return self.status()
+            self._end_orphans(emit)
+            shape = self._shape(brokers)
+            check_machine(shape, self.folder)
+            self._launch(shape, java, emit)
+            try:
+                self._start_supervisor()
+                self._await_ready(emit)
+            except BaseException:
+                self._end(emit)
+                raise
+            return self.status()
+
+    def down(self, *, delete_data: bool = False, emit: Emit = ignore) -> bool:
+        """Stop everything; return whether anything was running."""
+        if not self.folder.root.is_dir():
+            return False
+        with self.folder.operation(lambda: emit(StepStarted(step="waiting for the other command"))):
+            ended = self._end(emit)
+            if delete_data:
+                shutil.rmtree(self.folder.root)
+        return ended
+
+    def status(self) -> PlatformStatus:
+        """Return what is known now; says so when the supervisor died and brokers are left."""
+        if not self.folder.shape_file.exists():
+            return PlatformStatus(
+                name=self.name, running=False, bootstrap=None, folder=self.folder.root
+            )
+        shape = self.folder.load_shape()
+        running = self.folder.is_supervised()
+        contact = self.folder.load_contact() if running else None
+        brokers = ask(contact, Verb.STATUS).brokers if running else self._orphans(shape)
+        return PlatformStatus(
+            name=self.name,
+            running=running,
+            bootstrap=shape.bootstrap,
+            folder=self.folder.root,
+            brokers=brokers,
+            supervisor_pid=contact.pid if contact else None,
+            kafka_version=shape.kafka_version,
+        )
+
+    def command_broker(self, verb: Verb, broker_id: BrokerId, emit: Emit = ignore) -> BrokerStatus:
+        """Start, stop or kill one broker and return its state when that is done."""
+        if not self.folder.is_supervised():
+            raise PlatformNotRunningError(self.name)
+        reply = ask(self.folder.load_contact(), verb, broker_id)
+        if reply.refusal is not None:
+            raise BrokerCommandRefusedError(reply.refusal)
+        step = f"{verb} broker {broker_id}"
+        emit(StepStarted(step=step))
+        goal = BrokerState.RUNNING if verb is Verb.START else BrokerState.STOPPED
+        broker = self._await_state(broker_id, goal)
+        emit(StepFinished(step=step, detail=broker.state))
+        return broker
+
+    def bootstrap(self) -> str:
+        """Return the addresses of the brokers.
+
+        Raises:
+            PlatformNotRunningError: there are none.
+        """
+        if not self.folder.is_supervised():
+            raise PlatformNotRunningError(self.name)
+        return self.folder.load_shape().bootstrap
+
+    def _shape(self, brokers: int | None) -> ClusterShape:
+        """Return the recorded shape with today's settings, or a new one."""
+        settings = self._settings
+        if not self.folder.shape_file.exists():
+            count = brokers or settings.brokers
+            return new_shape(
+                brokers=count, heap_mb=settings.heap_mb, ports=_ports(settings.port, count)
+            )
+        shape = self.folder.load_shape()
+        check_version(shape, self.folder.root)
+        self._check_broker_count(shape, brokers)
+        shape = replace(shape, heap_mb=settings.heap_mb, kafka_version=KAFKA_VERSION)
+        if settings.port is None or settings.port == shape.brokers[0].port:
+            return shape
+        ports = _ports(settings.port, len(shape.brokers)) or free_ports(2 * len(shape.brokers))
+        moved = new_shape(brokers=len(shape.brokers), heap_mb=shape.heap_mb, ports=ports)
+        return replace(shape, brokers=moved.brokers)
+
+    def _check_broker_count(self, shape: ClusterShape, brokers: int | None) -> None:
+        if brokers is not None and brokers != len(shape.brokers):
+            raise PlatformShapeError(self.name, found=len(shape.brokers), asked=brokers)
+
+    def _launch(self, shape: ClusterShape, java_settings: JavaSettings, emit: Emit) -> None:
+        """Write everything the supervisor needs, fetching jars and formatting storage if due."""
+        java = find_java()
+        launch = Launch(
+            java=java.executable, jars=ensure_jars(JarSet.KAFKA, java_settings, emit, java)
+        )
+        command = BrokerCommand(
+            java=launch.java, jars=launch.jars, shape=shape, folders=self.folder.folders
+        )
+        ensure_formatted(command, shape.brokers)
+        self.folder.save_shape(shape)
+        self.folder.save_launch(launch)
+
+    def _start_supervisor(self) -> None:
+        self.folder.forget_contact()
+        self.folder.folders.logs.mkdir(parents=True, exist_ok=True)
+        with (self.folder.folders.logs / "supervisor.out").open("wb") as output:
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "penstock.local.supervisor",
+                    f"{MARKER}{self.folder.root}",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder.root,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + _SUPERVISOR_SECONDS
+        while self.folder.load_contact() is None:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise SupervisorSilentError(
+                    None, reason=f"see `{self.folder.folders.logs / 'supervisor.out'}`"
+                )
+            time.sleep(_PAUSE_SECONDS)
+        # It is meant to outlive this process, which therefore never collects its exit status.
+        process.returncode = 0
+
+    def _await_ready(self, emit: Emit) -> None:
+        shape = self.folder.load_shape()
+        count = len(shape.brokers)
+        step = f"starting {count} broker{'s' if count > 1 else ''}"
+        emit(StepStarted(step=step))
+        started = time.monotonic()
+        await_round_trip(
+            Connection(bootstrap=shape.bootstrap),
+            brokers=count,
+            timeout_seconds=_READY_SECONDS,
+            check=lambda: self._check_brokers(step, emit),
+        )
+        emit(StepFinished(step=step, detail=f"ready in {time.monotonic() - started:.1f} s"))
+
+    def _check_brokers(self, step: str, emit: Emit) -> None:
+        """Give up waiting as soon as a broker has ended: it would end again."""
+        brokers = ask(self.folder.load_contact(), Verb.STATUS).brokers
+        running = sum(broker.state is BrokerState.RUNNING for broker in brokers)
+        emit(StepProgressed(step=step, done=running, total=len(brokers)))
+        for broker in brokers:
+            if broker.state is BrokerState.RESTARTING:
+                raise BrokerStartError(
+                    broker.broker_id,
+                    reason=broker.last_exit or "no reason given",
+                    log=self.folder.folders.log(f"broker-{broker.broker_id}"),
+                )
+
+    def _await_state(self, broker_id: BrokerId, goal: BrokerState) -> BrokerStatus:
+        deadline = time.monotonic() + _READY_SECONDS
+        while True:
+            brokers = ask(self.folder.load_contact(), Verb.STATUS).brokers
+            broker = next(b for b in brokers if b.broker_id == broker_id)
+            if broker.state is goal or time.monotonic() > deadline:
+                return broker
+            if broker.state is BrokerState.RESTARTING:
+                raise BrokerStartError(
+                    broker_id,
+                    reason=broker.last_exit or "no reason given",
+                    log=self.folder.folders.log(f"broker-{broker_id}"),
+                )
+            time.sleep(_PAUSE_SECONDS)
+
+    def _end(self, emit: Emit) -> bool:
+        """Stop the supervisor and whatever is left of it; return whether there was anything."""
+        if not self.folder.is_supervised():
+            return self._end_orphans(emit)
+        step = "stopping brokers"
+        emit(StepStarted(step=step))
+        try:
+            ask(self.folder.load_contact(), Verb.SHUT_DOWN)
+            self.folder.await_unsupervised(timeout_seconds=_DOWN_SECONDS)
+        except SupervisorSilentError:
+            pass  # it hangs: the next line ends it with its brokers
+        end_processes(find_processes(self.folder.root))
+        emit(StepFinished(step=step))
+        return True
+
+    def _end_orphans(self, emit: Emit) -> bool:
+        """End what a supervisor that died has left behind."""
+        processes = find_processes(self.folder.root)
+        if not processes:
+            return False
+        step = f"ending {len(processes)} process(es) left by a supervisor that died"
+        emit(StepStarted(step=step))
+        end_processes(processes)
+        emit(StepFinished(step=step))
+        return True
+
+    def _orphans(self, shape: ClusterShape) -> tuple[BrokerStatus, ...]:
+        commands = {process.pid: process.cmdline() for process in find_processes(self.folder.root)}
+        states = []
+        for broker in shape.brokers:
+            properties = str(self.folder.folders.broker(broker) / "server.properties")
+            pid = next((pid for pid, command in commands.items() if properties in command), None)
+            states.append(
+                BrokerStatus(
+                    broker_id=broker.broker_id,
+                    port=broker.port,
+                    state=BrokerState.ORPHANED if pid else BrokerState.STOPPED,
+                    pid=pid,
+                )
+            )
+        return tuple(states)
+
+
+def _ports(first: int | None, brokers: int) -> tuple[int, ...]:
+    """Return the ports of brokers, then of controllers; empty means: any free ones.
+
+    Without a wish Kafka's usual port is taken, unless somebody else has it.
+    """
+    if first == 0:
+        return ()
+    start = DEFAULT_PORT if first is None else first
+    ports = tuple(range(start, start + 2 * brokers))
+    if first is None and not all(is_free(port) for port in ports):
+        return ()
+    return ports
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0

@@ -1,0 +1,303 @@
+"""The supervisor: a small process that keeps the brokers of one platform alive.
+
+It outlives the terminal that started it, restarts what crashes with growing pauses, takes commands
+on its control port, and takes every broker down with itself. One thread owns all state: the main
+one, which takes events from a queue; other threads only wait for something and report it there.
+
+Started by `platform.py` as `python -m penstock.local.supervisor -Dpenstock.platform=FOLDER`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from penstock.local.broker import BrokerCommand, BrokerShape
+from penstock.local.control import (
+    BrokerState,
+    BrokerStatus,
+    ControlPort,
+    Reply,
+    Request,
+    Verb,
+)
+from penstock.local.exits import describe_exit, log_size
+from penstock.local.folder import PlatformFolder
+from penstock.local.ports import HOST
+from penstock.local.processes import MARKER
+
+if TYPE_CHECKING:
+    import subprocess
+
+logger = logging.getLogger(__name__)
+
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+_STABLE_SECONDS = 60.0
+"""A broker that ran this long starts again at the shortest pause."""
+
+_GRACE_SECONDS = 10.0
+"""How long a broker may take to stop in good order before it is killed."""
+
+_LOOK_SECONDS = 0.1
+"""How often to try the port of a broker that is starting: Kafka has no way to tell us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The process of a broker has ended."""
+
+    broker: BrokerShape
+    process: subprocess.Popen[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request has come in; the answer is awaited in `reply`."""
+
+    request: Request
+    reply: queue.SimpleQueue[Reply]
+
+
+class ShutDown:
+    """Somebody wants everything to end."""
+
+
+@dataclass
+class Child:
+    """What the supervisor remembers of one broker."""
+
+    shape: BrokerShape
+    process: subprocess.Popen[bytes] | None = None
+    state: BrokerState = BrokerState.STOPPED
+    since: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started_at: float = 0.0
+    restart_at: float = 0.0
+    pause_seconds: float = _FIRST_PAUSE_SECONDS
+    kill_at: float = 0.0
+    restarts: int = 0
+    last_exit: str | None = None
+    log_start: int = 0
+
+    def enter(self, state: BrokerState) -> None:
+        """Change the state and note when."""
+        self.state = state
+        self.since = datetime.now(UTC)
+
+    def status(self) -> BrokerStatus:
+        """Return what clients may know."""
+        return BrokerStatus(
+            broker_id=self.shape.broker_id,
+            port=self.shape.port,
+            state=self.state,
+            pid=self.process.pid if self.process else None,
+            since=self.since.isoformat(timespec="seconds"),
+            restarts=self.restarts,
+            last_exit=self.last_exit,
+        )
+
+
+class Supervisor:
+    """Keeps the brokers of one platform as they should be."""
+
+    def __init__(self, command: BrokerCommand) -> None:
+        self._command = command
+        self._events: queue.SimpleQueue[Exited | Asked | ShutDown] = queue.SimpleQueue()
+        self._children = {shape.broker_id: Child(shape) for shape in command.shape.brokers}
+        self._ending = False
+
+    def request_shut_down(self) -> None:
+        """Ask for the end; returns at once, callable from a signal handler."""
+        self._events.put(ShutDown())
+
+    def answer(self, request: Request) -> Reply:
+        """Hand `request` to the main thread and return its answer; called by the control port."""
+        reply: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._events.put(Asked(request, reply))
+        return reply.get()
+
+    def run(self) -> None:
+        """Start all brokers and keep them running until asked to end."""
+        for child in self._children.values():
+            self._start(child)
+        while not (self._ending and all(c.process is None for c in self._children.values())):
+            try:
+                event = self._events.get(timeout=self._seconds_to_next_look())
+            except queue.Empty:
+                event = None
+            match event:
+                case Exited(broker=broker, process=process):
+                    self._on_exit(self._children[broker.broker_id], process)
+                case Asked(request=request, reply=reply):
+                    reply.put(self._on_request(request))
+                case ShutDown():
+                    self._end()
+            self._look()
+
+    def _seconds_to_next_look(self) -> float | None:
+        """Return how long the main thread may wait; None while nothing is due."""
+        now = time.monotonic()
+        due = [
+            moment
+            for child in self._children.values()
+            if (moment := self._due(child, now)) is not None
+        ]
+        return max(0.0, min(due) - now) if due else None
+
+    @staticmethod
+    def _due(child: Child, now: float) -> float | None:
+        match child.state:
+            case BrokerState.STARTING:
+                return now + _LOOK_SECONDS
+            case BrokerState.RESTARTING:
+                return child.restart_at
+            case BrokerState.STOPPING:
+                return child.kill_at
+            case _:
+                return None
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        for child in self._children.values():
+            if child.state is BrokerState.STARTING and _is_listening(child.shape.port):
+                child.enter(BrokerState.RUNNING)
+                logger.info("broker running", extra={"broker": child.shape.broker_id})
+            elif child.state is BrokerState.RESTARTING and now >= child.restart_at:
+                child.restarts += 1
+                self._start(child)
+            elif child.state is BrokerState.STOPPING and now >= child.kill_at and child.process:
+                logger.warning("broker does not stop", extra={"broker": child.shape.broker_id})
+                child.process.kill()
+                child.kill_at = now + _GRACE_SECONDS
+
+    def _start(self, child: Child) -> None:
+        child.log_start = log_size(self._command.folders, child.shape)
+        child.process = self._command.spawn(child.shape)
+        child.started_at = time.monotonic()
+        child.enter(BrokerState.STARTING)
+        waiter = Thread(
+            target=self._wait_for, args=(child.shape, child.process), name="waiter", daemon=True
+        )
+        waiter.start()
+
+    def _wait_for(self, shape: BrokerShape, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        self._events.put(Exited(shape, process))
+
+    def _on_exit(self, child: Child, process: subprocess.Popen[bytes]) -> None:
+        child.process = None
+        if child.state is BrokerState.STOPPING:
+            child.enter(BrokerState.STOPPED)
+            return
+        child.last_exit = describe_exit(
+            self._command.folders, child.shape, process.returncode, log_start=child.log_start
+        )
+        logger.error(
+            "broker exited",
+            extra={"broker": child.shape.broker_id, "reason": child.last_exit},
+        )
+        if time.monotonic() - child.started_at > _STABLE_SECONDS:
+            child.pause_seconds = _FIRST_PAUSE_SECONDS
+        child.restart_at = time.monotonic() + child.pause_seconds
+        child.pause_seconds = min(2 * child.pause_seconds, _LONGEST_PAUSE_SECONDS)
+        child.enter(BrokerState.STOPPED if self._ending else BrokerState.RESTARTING)
+
+    def _on_request(self, request: Request) -> Reply:
+        refusal = None
+        match request.verb:
+            case Verb.STATUS:
+                pass
+            case Verb.SHUT_DOWN:
+                self._end()
+            case Verb.START | Verb.STOP | Verb.KILL:
+                refusal = self._on_broker_request(request)
+        brokers = tuple(child.status() for child in self._children.values())
+        return Reply(brokers=brokers, refusal=refusal)
+
+    def _on_broker_request(self, request: Request) -> str | None:
+        child = self._children.get(request.broker_id) if request.broker_id else None
+        if child is None:
+            known = ", ".join(str(number) for number in self._children)
+            return f"there is no broker {request.broker_id}; there are {known}"
+        if self._ending:
+            return "the platform is stopping"
+        if request.verb is Verb.START:
+            if child.process is None:
+                child.pause_seconds = _FIRST_PAUSE_SECONDS
+                self._start(child)
+            return None
+        self._stop(child, force=request.verb is Verb.KILL)
+        return None
+
+    def _stop(self, child: Child, *, force: bool) -> None:
+        if child.process is None:
+            child.enter(BrokerState.STOPPED)
+            return
+        child.enter(BrokerState.STOPPING)
+        child.kill_at = time.monotonic() + _GRACE_SECONDS
+        if force:
+            child.process.kill()
+        else:
+            child.process.terminate()
+
+    def _end(self) -> None:
+        self._ending = True
+        for child in self._children.values():
+            if child.state is not BrokerState.STOPPING:
+                self._stop(child, force=False)
+
+
+def _is_listening(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=0.5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _log_to(path: Path) -> None:
+    handler = RotatingFileHandler(path, maxBytes=1_000_000, backupCount=2, encoding="utf-8")
+    layout = "[%(asctime)s] %(levelname)s %(message)s %(broker)s %(reason)s"
+    handler.setFormatter(logging.Formatter(layout, defaults={"broker": "", "reason": ""}))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def main(argument: str) -> int:
+    """Supervise the platform whose folder stands behind the marker in `argument`."""
+    folder = PlatformFolder(Path(argument.removeprefix(MARKER)))
+    folder.folders.logs.mkdir(parents=True, exist_ok=True)
+    _log_to(folder.folders.log("supervisor"))
+    if folder.hold_supervision() is None:
+        logger.error("another supervisor is at work")
+        return 1
+    launch = folder.load_launch()
+    command = BrokerCommand(
+        java=launch.java, jars=launch.jars, shape=folder.load_shape(), folders=folder.folders
+    )
+    supervisor = Supervisor(command)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: supervisor.request_shut_down())
+    port = ControlPort(supervisor.answer)
+    folder.save_contact(port.contact(os.getpid()))
+    logger.info("supervisor started")
+    try:
+        supervisor.run()
+    finally:
+        folder.forget_contact()
+        logger.info("supervisor ended")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
