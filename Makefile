@@ -28,17 +28,17 @@ check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling
 	@# Addresses of package indexes and paths of one machine do not belong here.
 	@! git grep -nIE '/[w]ork/|/[r]oot/|[p]ypi\.org|[p]ythonhosted\.org|[m]aven\.org'
 
-test: $(INSTALLED) postgresql  ## All tests that take seconds, in under 15 minutes
+test: postgresql  ## All tests that take seconds, in under 15 minutes
 	$(PYTEST) -m "not long"
 
 test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
 	$(PYTEST) tests/unit
 
-test-long: $(INSTALLED) postgresql  ## The tests that take minutes each
+test-long: postgresql  ## The tests that take minutes each
 	$(PYTEST) -m long
 
-bench: $(INSTALLED)  ## Measure, and write the results beside the versions and the hardware
-	$(BIN)/python -m bench
+bench: $(INSTALLED)  ## Measure, with the versions and the hardware beside the results
+	@for script in bench/*.py; do $(BIN)/python -m bench.$$(basename $$script .py) || exit 1; done
 
 lock: $(INSTALLED)  ## Make the lock files anew from pyproject.toml
 	$(BIN)/python tools/lock.py
@@ -48,11 +48,11 @@ clean:  ## Remove .venv, caches and builds; jars and platforms in your home stay
 	find src tests bench tools examples -name __pycache__ -type d -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml requirements.lock requirements-java.lock
-	@command -v $(PYTHON) >/dev/null || { \
-	  echo "error: no $(PYTHON) here" >&2; \
-	  echo "hint: install Python 3.11 or later, or name one: make PYTHON=python3.12 demo" >&2; \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "error: Penstock needs Python 3.11 or later; $(PYTHON) is: $$($(PYTHON) -V 2>&1)" >&2; \
+	  echo "hint: name a newer one, such as make PYTHON=python3.12 demo" >&2; \
 	  exit 1; }
 	@$(PYTHON) tools/environment.py packages
 
-postgresql:
-	@$(PYTHON) tools/environment.py postgresql
+postgresql: $(INSTALLED)
+	@$(BIN)/python tools/environment.py postgresql

@@ -3,11 +3,8 @@
     environment.py packages      create or renew `.venv` from the lock files
     environment.py postgresql    make sure that the tests find a PostgreSQL server
 
-Runs before anything is installed, hence on the standard library alone and on a Python that may be
-too old: it has to live long enough to say so.
+Runs before anything is installed, hence on the standard library alone.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -21,7 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".installed"
-OLDEST_PYTHON = (3, 11)
 
 # The lines of pip that are worth a place on the screen: downloads that take a while.
 LARGE_DOWNLOAD = re.compile(r"Downloading ([^-\s]+-[^-\s]+)\S* (\(\S+ MB\))")
@@ -31,22 +27,11 @@ def main() -> int:
     """Do what the first argument names."""
     steps = {"packages": install_packages, "postgresql": install_postgresql}
     try:
-        check_python()
         steps[sys.argv[1]]()
     except KeyboardInterrupt:
         print("\nstopped; the next `make` goes on from here", file=sys.stderr)
         return 130
     return 0
-
-
-def check_python() -> None:
-    """Refuse a Python that Penstock cannot run on."""
-    if sys.version_info < OLDEST_PYTHON:
-        found = ".".join(str(part) for part in sys.version_info[:3])
-        fail(
-            f"{sys.executable} is Python {found}, and Penstock needs 3.11 or later",
-            hint="name a newer one, such as `make PYTHON=python3.12 demo`",
-        )
 
 
 def install_packages() -> None:
