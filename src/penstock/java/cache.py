@@ -207,6 +207,7 @@ def _end_orphan(leftover: Path) -> None:
         # The number may belong to somebody else by now; the folder's name is unique.
         if any(leftover.name in argument for argument in process.cmdline()):
             process.kill()
-            process.wait(timeout=10)
+            # Where nobody reaps orphans the dead process stays in the table: do not wait for long.
+            process.wait(timeout=2)
     except (OSError, ValueError, psutil.Error):
         return
