@@ -8,11 +8,21 @@ import importlib
 import json
 import logging
 import os
+import select
 import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, UsageError
+from penstock.names import nearest
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+logger = logging.getLogger(__name__)
 
 # Name, module below `penstock.cli`, attribute, and the line that `penstock --help` shows.
 COMMANDS = {
@@ -26,7 +36,59 @@ COMMANDS = {
     "cluster": ("cluster", "cluster", "Brokers, quorum, features, disk usage, dynamic configs."),
     "config": ("config", "config", "Show the settings and where each value came from."),
     "doctor": ("doctor", "doctor", "Check this machine: Java, jars, memory, ports, cluster."),
+    "completion": ("completion", "completion", "Print the completion script of your shell."),
 }
+
+_INTERRUPTED = 130  # what shells report for a command that Ctrl-C ended
+
+
+class WrongUsageError(UsageError):
+    """The command line is not one that the command accepts."""
+
+    code = "PEN-930"
+
+    def __init__(self, err: click.ClickException) -> None:
+        ctx = err.ctx if isinstance(err, click.UsageError) else None
+        close = getattr(err, "possibilities", None)
+        path = ctx.command_path if ctx else "penstock"
+        text = (err.message or err.format_message()) if close else err.format_message()
+        super().__init__(
+            " ".join((text[:1].lower() + text[1:]).removesuffix(".").split()),
+            hint=f"did you mean `{close[0]}`?"
+            if close
+            else f"`{path} --help` shows how it is used",
+        )
+
+
+class UnknownCommandError(UsageError):
+    """There is no command of that name."""
+
+    code = "PEN-931"
+
+    def __init__(self, command: str, *, path: str, known: list[str]) -> None:
+        close = nearest(command, known)
+        super().__init__(
+            f"`{path}` has no command `{command}`",
+            hint=f"did you mean `{path} {close}`?" if close else f"`{path} --help` lists them",
+        )
+
+
+class BugError(PenstockError):
+    """Something that Penstock did not foresee."""
+
+    code = "PEN-900"
+
+    def __init__(self, err: Exception, *, report: Path | None) -> None:
+        name = type(err).__name__
+        where = f"`{report}` holds the traceback" if report else "`--verbose` shows the traceback"
+        super().__init__(
+            f"this is a bug in Penstock: {name}: {err}" if str(err) else f"a bug: {name}",
+            hint=f"please report it; {where}",
+        )
+
+
+class _ReaderGoneError(Exception):
+    """Whoever read our output has gone, as `| head` does: that is its right."""
 
 
 class LazyGroup(click.Group):
@@ -50,6 +112,28 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem"]:
+        """Complete commands from the table above, without importing any."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=line)
+            for name, (_, _, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
+        """Run the command; click would write lines of its own about these two ends."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as err:
+            raise click.Abort from err
+        except BrokenPipeError as err:
+            if _reader_is_gone():
+                raise _ReaderGoneError from err
+            raise
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="penstock", message="penstock %(version)s")
@@ -66,38 +150,84 @@ def cli(*, verbose: bool) -> None:
       penstock down
 
     Every command that prints data takes --json. Exit status: 0 ok, 1 failed, 2 wrong usage.
+    `penstock completion bash` (or zsh, fish) prints a completion script.
     """
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.CRITICAL,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
+    if verbose:
+        logging.getLogger().setLevel(logging.INFO)
 
 
 def main() -> None:
     """Run the command line; the only place where exceptions become text."""
+    logging.basicConfig(
+        level=logging.CRITICAL,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(standalone_mode=False, prog_name="penstock")
     except PenstockError as err:
-        _show(err)
-        status = err.exit_status
-    except click.exceptions.Abort:
-        click.echo("stopped; nothing further was done", err=True)
-        status = 130
-    except click.ClickException as err:
+        status = _show(err)
+    except (click.Abort, KeyboardInterrupt) as err:
+        status = _stopped(err)
+    except click.exceptions.NoArgsIsHelpError as err:
         err.show()
         status = err.exit_code
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): that is its right, not a fault.
+    except click.ClickException as err:
+        status = _show(_as_ours(err))
+    except _ReaderGoneError:
+        # Python flushes stdout once more at exit and would complain about the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
+    except Exception as err:
+        logger.exception("unexpected fault")
+        status = _show(BugError(err, report=_write_report()))
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _show(err: PenstockError) -> None:
+def _stopped(err: BaseException) -> int:
+    """Say in one line that the user ended the command, by Ctrl-C or by answering no."""
+    interrupted = isinstance(err, KeyboardInterrupt) or isinstance(err.__cause__, KeyboardInterrupt)
+    # The terminal has written `^C` at the start of the line.
+    line_break = "\n" if interrupted and sys.stderr.isatty() else ""
+    click.echo(f"{line_break}stopped" if interrupted else "nothing was done", err=True)
+    return _INTERRUPTED if interrupted else 1
+
+
+def _as_ours(err: click.ClickException) -> PenstockError:
+    if isinstance(err, click.exceptions.NoSuchCommand) and err.ctx is not None:
+        group = err.ctx.command
+        known = group.list_commands(err.ctx) if isinstance(group, click.Group) else []
+        return UnknownCommandError(err.command_name, path=err.ctx.command_path, known=known)
+    return WrongUsageError(err)
+
+
+def _show(err: PenstockError) -> int:
+    """Write `err` to stderr, and as JSON to stdout when that was asked for; return its status."""
     if "--json" in sys.argv:
         click.echo(json.dumps({"error": err.as_dict()}))
     click.echo(f"{click.style(f'error[{err.code}]', fg='red', bold=True)}: {err.message}", err=True)
     if err.origin is not None:
         click.echo(f"  at {err.origin}", err=True)
     click.echo(f"\n{click.style('hint', fg='cyan')}: {err.hint}", err=True)
+    return err.exit_status
+
+
+def _write_report() -> Path | None:
+    """Write the traceback of the current exception to the cache folder, if that can be done."""
+    from penstock.settings import default_cache_dir
+
+    folder = default_cache_dir() / "crashes"
+    path = folder / f"{os.getpid()}.txt"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError:
+        return None
+    return path
+
+
+def _reader_is_gone() -> bool:
+    """Tell a closed stdout from any other broken pipe, which would be a fault."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)  # errors are reported without being asked for
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

@@ -41,13 +41,10 @@ def show(payload: object, human: Callable[[], None], *, as_json: bool) -> None:
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
     """Print a table: drawn on a terminal, aligned plain text with a header when piped.
 
-    Columns whose cells are all numbers are aligned to the right.
+    Columns whose cells are numbers or missing are aligned to the right.
     """
     cells = [[_text(value) for value in row] for row in rows]
-    numeric = [
-        bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        for index in range(len(columns))
-    ]
+    numeric = [_is_numeric([row[index] for row in rows]) for index in range(len(columns))]
     if sys.stdout.isatty():
         _rich_table(columns, cells, numeric, title)
         return
@@ -61,6 +58,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: st
             for cell, width, right in zip(line, widths, numeric, strict=True)
         )
         click.echo("  ".join(padded).rstrip())
+
+
+def _is_numeric(values: Sequence[object]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, int | float) for value in present)
 
 
 def _rich_table(

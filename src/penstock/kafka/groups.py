@@ -81,13 +81,13 @@ class GroupActiveError(ClusterError):
 
     code = "PEN-431"
 
-    def __init__(self, group: GroupId, *, action: str, members: Sequence[Member]) -> None:
+    def __init__(self, group: GroupId, *, verb: str, members: Sequence[Member]) -> None:
         clients = ", ".join(sorted({f"`{item.client_id}` on {item.host}" for item in members}))
         count = f"{len(members)} member{'' if len(members) == 1 else 's'}"
         super().__init__(
-            f"cannot {action} while it has {count}: {clients}"
+            f"cannot {verb} group `{group}` while it has {count}: {clients}"
             if members
-            else f"cannot {action}: a member has just joined",
+            else f"cannot {verb} group `{group}`: a member has just joined",
             hint=f"stop the consumers; `penstock groups describe {group}` shows them, and the "
             "state is `empty` when the last has left",
         )
@@ -271,6 +271,19 @@ def ensure_groups_exist(admin: Admin, groups: Collection[GroupId]) -> None:
             raise GroupNotVisibleError(group)
 
 
+def ensure_groups_idle(admin: Admin, groups: Sequence[GroupId], *, verb: str) -> None:
+    """Return when none of `groups` has members; `verb` says in the error what was wanted.
+
+    Raises:
+        GroupActiveError: one of them has members.
+    """
+    for item in _described(admin, groups):
+        if item.members:
+            raise GroupActiveError(
+                GroupId(item.group_id), verb=verb, members=[_member(one) for one in item.members]
+            )
+
+
 def delete_groups(admin: Admin, groups: Sequence[GroupId]) -> None:
     """Delete `groups` with all they have committed; either all can go, or none is touched.
 
@@ -280,13 +293,7 @@ def delete_groups(admin: Admin, groups: Sequence[GroupId]) -> None:
         GroupsNotDeletedError: the broker deleted some and refused others.
     """
     ensure_groups_exist(admin, groups)
-    for item in _described(admin, groups):
-        if item.members:
-            raise GroupActiveError(
-                GroupId(item.group_id),
-                action=f"delete group `{item.group_id}`",
-                members=[_member(member) for member in item.members],
-            )
+    ensure_groups_idle(admin, groups, verb="delete")
     futures = admin.client.delete_consumer_groups(
         list(groups), request_timeout=admin.timeout_seconds
     )

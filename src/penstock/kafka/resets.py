@@ -19,7 +19,13 @@ from penstock.kafka.errors import (
     UnknownTopicError,
     translated,
 )
-from penstock.kafka.groups import GroupActiveError, Member, ensure_groups_exist, members_of
+from penstock.kafka.groups import (
+    GroupActiveError,
+    Member,
+    ensure_groups_exist,
+    ensure_groups_idle,
+    members_of,
+)
 from penstock.kafka.lag import (
     CommittedOffset,
     CommittedOffsets,
@@ -222,9 +228,7 @@ def apply_reset(admin: Admin, plan: ResetPlan) -> None:
         ClusterError: another subclass; nothing was changed.
     """
     action = f"reset group `{plan.group}`"
-    members = members_of(admin, plan.group)
-    if members:
-        raise GroupActiveError(plan.group, action=action, members=members)
+    ensure_groups_idle(admin, [plan.group], verb="reset")
     answers = admin.retried(lambda: _written(admin, plan, action))
     _check_written(admin, plan, action, answers)
 
@@ -331,7 +335,7 @@ def _check_written(
     if not faults:
         return
     if any(error.code() in _ACTIVE for error in faults.values()):
-        raise GroupActiveError(plan.group, action=action, members=members_of(admin, plan.group))
+        raise GroupActiveError(plan.group, verb="reset", members=members_of(admin, plan.group))
     if len(faults) == len(plan.changes):
         error = next(iter(faults.values()))
         raise translated(error, action=action, bootstrap=admin.connection.bootstrap)
