@@ -1,6 +1,18 @@
 """The Kafka cluster: connections, administration, producers, consumers, groups and lag."""
 
 from penstock.kafka.admin import Admin
+from penstock.kafka.brokers import (
+    BrokerDescription,
+    ClusterDescription,
+    TopicUsage,
+    describe_cluster,
+    ensure_broker,
+)
+from penstock.kafka.cluster_defaults import (
+    ClusterDefaultsNotVisibleError,
+    alter_cluster_defaults,
+    cluster_default_configs,
+)
 from penstock.kafka.configs import (
     ConfigAlteration,
     ConfigChange,
@@ -9,6 +21,13 @@ from penstock.kafka.configs import (
     InvalidConfigValueError,
     ReadOnlyConfigError,
     UnknownConfigError,
+    alter_broker_configs,
+    broker_configs,
+    changes,
+    ensure_dynamic,
+    ensure_known,
+    read_after,
+    topic_configs,
 )
 from penstock.kafka.connection import Connection
 from penstock.kafka.errors import (
@@ -39,10 +58,18 @@ from penstock.kafka.groups import (
     ensure_groups_idle,
     list_groups,
 )
+from penstock.kafka.key_moves import (
+    KeyMove,
+    KeysWouldMoveError,
+)
 from penstock.kafka.lag import (
     CommittedOffset,
     PartitionLag,
     committed_offsets,
+)
+from penstock.kafka.log_directories import (
+    LogDirectory,
+    ReplicaSize,
 )
 from penstock.kafka.offsets import (
     Isolation,
@@ -54,6 +81,22 @@ from penstock.kafka.offsets import (
     offsets_at,
 )
 from penstock.kafka.probe import await_round_trip
+from penstock.kafka.purges import (
+    BeforeOffset,
+    BeforeTime,
+    CompactedTopicError,
+    Everything,
+    OffsetBeyondEndError,
+    PartitionPurge,
+    PurgeLimit,
+    apply_purge,
+    plan_purge,
+)
+from penstock.kafka.quorum import (
+    Feature,
+    Quorum,
+    QuorumMember,
+)
 from penstock.kafka.reachability import InvalidAddressError
 from penstock.kafka.resets import (
     NothingToResetError,
@@ -79,6 +122,15 @@ from penstock.kafka.snapshots import (
     snapshot_text,
     take_snapshot,
 )
+from penstock.kafka.topic_changes import (
+    FewerPartitionsError,
+    InternalTopicError,
+    PartlyDoneError,
+    TopicChange,
+    alter_topic,
+    delete_topics,
+    ensure_deletable,
+)
 from penstock.kafka.topic_creation import (
     InvalidAssignmentError,
     InvalidTopicNameError,
@@ -88,20 +140,42 @@ from penstock.kafka.topic_creation import (
     UnknownBrokerError,
     create_topic,
 )
+from penstock.kafka.topics import (
+    PartitionDescription,
+    TopicDescription,
+    UnusedTopic,
+    describe_topics,
+    list_topics,
+    record_rates,
+    topic_names,
+    unused_topics,
+)
+from penstock.kafka.wire import (
+    WireError,
+)
 
 __all__ = [
     "Admin",
     "AuthenticationFailedError",
+    "BeforeOffset",
+    "BeforeTime",
+    "BrokerDescription",
     "ClusterBusyError",
+    "ClusterDefaultsNotVisibleError",
+    "ClusterDescription",
     "ClusterError",
     "ClusterUnreachableError",
     "CommittedOffset",
+    "CompactedTopicError",
     "ConfigAlteration",
     "ConfigChange",
     "ConfigEntry",
     "ConfigSource",
     "Connection",
     "Coordinator",
+    "Everything",
+    "Feature",
+    "FewerPartitionsError",
     "GroupActiveError",
     "GroupDescription",
     "GroupListing",
@@ -110,20 +184,32 @@ __all__ = [
     "GroupState",
     "GroupType",
     "GroupsNotDeletedError",
+    "InternalTopicError",
     "InvalidAddressError",
     "InvalidAssignmentError",
     "InvalidConfigValueError",
     "InvalidTopicNameError",
     "Isolation",
+    "KeyMove",
+    "KeysWouldMoveError",
+    "LogDirectory",
     "Member",
     "NewestRecord",
     "NotAuthorizedError",
     "NothingToResetError",
+    "OffsetBeyondEndError",
     "OffsetChange",
     "OffsetsNotWrittenError",
+    "PartitionDescription",
     "PartitionLag",
+    "PartitionPurge",
+    "PartlyDoneError",
+    "PurgeLimit",
+    "Quorum",
+    "QuorumMember",
     "ReadOnlyConfigError",
     "ReplicaAssignment",
+    "ReplicaSize",
     "RequestRefusedError",
     "RequestTimedOutError",
     "ResetPlan",
@@ -136,30 +222,56 @@ __all__ = [
     "ToOffset",
     "ToTime",
     "TooFewBrokersError",
+    "TopicChange",
+    "TopicDescription",
     "TopicExistsError",
     "TopicPartition",
     "TopicSelection",
+    "TopicUsage",
     "UnknownBrokerError",
     "UnknownConfigError",
     "UnknownGroupError",
     "UnknownPartitionError",
     "UnknownTopicError",
+    "UnusedTopic",
+    "WireError",
+    "alter_broker_configs",
+    "alter_cluster_defaults",
+    "alter_topic",
+    "apply_purge",
     "apply_reset",
     "await_round_trip",
+    "broker_configs",
+    "changes",
+    "cluster_default_configs",
     "committed_offsets",
     "create_topic",
     "delete_groups",
+    "delete_topics",
+    "describe_cluster",
     "describe_group",
     "describe_groups",
+    "describe_topics",
     "end_offsets",
+    "ensure_broker",
+    "ensure_deletable",
+    "ensure_dynamic",
     "ensure_groups_idle",
+    "ensure_known",
     "first_offsets",
     "list_groups",
+    "list_topics",
     "load_snapshot",
     "newest_records",
     "offsets_at",
     "plan_import",
+    "plan_purge",
     "plan_reset",
+    "read_after",
+    "record_rates",
     "snapshot_text",
     "take_snapshot",
+    "topic_configs",
+    "topic_names",
+    "unused_topics",
 ]

@@ -5,6 +5,7 @@ The cluster-wide defaults of brokers are in `cluster_defaults.py`: the client ca
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -20,9 +21,12 @@ from penstock.names import BrokerId, TopicName, nearest
 from penstock.settings import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from penstock.kafka.admin import Admin
+
+_SETTLING_SECONDS = 3.0
+_PAUSE_SECONDS = 0.05
 
 
 class UnknownConfigError(UsageError):
@@ -200,6 +204,33 @@ def ensure_dynamic(names: Iterable[str], entries: Iterable[ConfigEntry]) -> None
     for name in names:
         if name in read_only:
             raise ReadOnlyConfigError(name)
+
+
+def read_after(
+    alterations: Sequence[ConfigAlteration],
+    source: ConfigSource,
+    read: Callable[[], tuple[ConfigEntry, ...]],
+) -> tuple[ConfigEntry, ...]:
+    """Return what `read` gives once the alterations show in it.
+
+    Brokers learn of a change a moment after the controller has said yes. What does not show
+    within seconds is returned as it is: Kafka may write a value in another way.
+    """
+    deadline = time.monotonic() + _SETTLING_SECONDS
+    while True:
+        entries = read()
+        by_name = {entry.name: entry for entry in entries}
+        if all(_shows(by_name.get(item.name), item, source) for item in alterations):
+            return entries
+        if time.monotonic() > deadline:
+            return entries
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _shows(entry: ConfigEntry | None, alteration: ConfigAlteration, source: ConfigSource) -> bool:
+    if alteration.value is None:
+        return entry is None or entry.source is not source
+    return entry is not None and (entry.sensitive or entry.value == alteration.value)
 
 
 def changes(
