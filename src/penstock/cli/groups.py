@@ -171,8 +171,8 @@ def reset(
 ) -> None:
     """Move a group's committed offsets, after a dry run.
 
-    Nothing is written unless --execute is given. The group must have no members. Offsets that a partition does not have are moved to the
-    nearest it has, and the table says so.
+    Nothing is written unless --execute is given. The group must have no members. Offsets that a
+    partition does not have are moved to the nearest it has, and the table says so.
 
     \b
     Examples:
@@ -270,7 +270,8 @@ def import_command(
 ) -> None:
     """Give a group the offsets of an exported one.
 
-    Nothing is written unless --execute is given. The group is created when it does not exist, and must have no members.
+    Nothing is written unless --execute is given. The group is created when it does not exist, and
+    must have no members.
 
     \b
     Examples:
