@@ -1,17 +1,22 @@
 """The Kafka cluster: connections, administration, producers, consumers, groups and lag."""
 
 from penstock.kafka.admin import Admin
+from penstock.kafka.broker_configs import (
+    AllBrokers,
+    BrokerTarget,
+    OneBroker,
+    apply_broker_configs,
+    current_configs,
+    plan_broker_configs,
+)
 from penstock.kafka.brokers import (
     BrokerDescription,
     ClusterDescription,
     TopicUsage,
     describe_cluster,
-    ensure_broker,
 )
 from penstock.kafka.cluster_defaults import (
     ClusterDefaultsNotVisibleError,
-    alter_cluster_defaults,
-    cluster_default_configs,
 )
 from penstock.kafka.configs import (
     ConfigAlteration,
@@ -21,13 +26,6 @@ from penstock.kafka.configs import (
     InvalidConfigValueError,
     ReadOnlyConfigError,
     UnknownConfigError,
-    alter_broker_configs,
-    broker_configs,
-    changes,
-    ensure_dynamic,
-    ensure_known,
-    read_after,
-    topic_configs,
 )
 from penstock.kafka.connection import Connection
 from penstock.kafka.errors import (
@@ -156,10 +154,12 @@ from penstock.kafka.wire import (
 
 __all__ = [
     "Admin",
+    "AllBrokers",
     "AuthenticationFailedError",
     "BeforeOffset",
     "BeforeTime",
     "BrokerDescription",
+    "BrokerTarget",
     "ClusterBusyError",
     "ClusterDefaultsNotVisibleError",
     "ClusterDescription",
@@ -200,6 +200,7 @@ __all__ = [
     "OffsetBeyondEndError",
     "OffsetChange",
     "OffsetsNotWrittenError",
+    "OneBroker",
     "PartitionDescription",
     "PartitionLag",
     "PartitionPurge",
@@ -235,17 +236,14 @@ __all__ = [
     "UnknownTopicError",
     "UnusedTopic",
     "WireError",
-    "alter_broker_configs",
-    "alter_cluster_defaults",
     "alter_topic",
+    "apply_broker_configs",
     "apply_purge",
     "apply_reset",
     "await_round_trip",
-    "broker_configs",
-    "changes",
-    "cluster_default_configs",
     "committed_offsets",
     "create_topic",
+    "current_configs",
     "delete_groups",
     "delete_topics",
     "describe_cluster",
@@ -253,25 +251,21 @@ __all__ = [
     "describe_groups",
     "describe_topics",
     "end_offsets",
-    "ensure_broker",
     "ensure_deletable",
-    "ensure_dynamic",
     "ensure_groups_idle",
-    "ensure_known",
     "first_offsets",
     "list_groups",
     "list_topics",
     "load_snapshot",
     "newest_records",
     "offsets_at",
+    "plan_broker_configs",
     "plan_import",
     "plan_purge",
     "plan_reset",
-    "read_after",
     "record_rates",
     "snapshot_text",
     "take_snapshot",
-    "topic_configs",
     "topic_names",
     "unused_topics",
 ]

@@ -64,7 +64,7 @@ def cluster_default_configs(admin: Admin) -> tuple[ConfigEntry, ...]:
 def alter_cluster_defaults(admin: Admin, alterations: Sequence[ConfigAlteration]) -> None:
     """Set and remove configs for all brokers, all or none of them.
 
-    Check names with `configs.ensure_known` before: the controller accepts any.
+    Check names with `configs.ensure_known_configs` before: the controller accepts any.
 
     Raises:
         InvalidConfigValueError: a value is not accepted; nothing was changed.

@@ -171,7 +171,7 @@ def alter_broker_configs(
 ) -> None:
     """Set and remove dynamic configs of one broker, all or none of them.
 
-    Brokers accept any name without a word: check it with `ensure_known` before.
+    Brokers accept any name without a word: check it with `ensure_known_configs` before.
 
     Raises:
         InvalidConfigValueError: the broker does not accept a value; nothing was changed.
@@ -180,7 +180,7 @@ def alter_broker_configs(
     _apply(admin, resource, f"change the configs of broker {broker}", None, dry_run=False)
 
 
-def ensure_known(
+def ensure_known_configs(
     names: Iterable[str], entries: Iterable[ConfigEntry], *, owner: str, listing: str
 ) -> None:
     """Check names of configs against what the owner has.
@@ -194,7 +194,7 @@ def ensure_known(
             raise UnknownConfigError(name, owner=owner, known=known, listing=listing)
 
 
-def ensure_dynamic(names: Iterable[str], entries: Iterable[ConfigEntry]) -> None:
+def ensure_dynamic_configs(names: Iterable[str], entries: Iterable[ConfigEntry]) -> None:
     """Check that configs can be changed while the broker runs.
 
     Raises:
@@ -206,7 +206,7 @@ def ensure_dynamic(names: Iterable[str], entries: Iterable[ConfigEntry]) -> None
             raise ReadOnlyConfigError(name)
 
 
-def read_after(
+def configs_after(
     alterations: Sequence[ConfigAlteration],
     source: ConfigSource,
     read: Callable[[], tuple[ConfigEntry, ...]],
@@ -233,7 +233,7 @@ def _shows(entry: ConfigEntry | None, alteration: ConfigAlteration, source: Conf
     return entry is not None and (entry.sensitive or entry.value == alteration.value)
 
 
-def changes(
+def config_changes(
     names: Iterable[str], old: Iterable[ConfigEntry], new: Iterable[ConfigEntry]
 ) -> tuple[ConfigChange, ...]:
     """Return for each name what was in force before and what is now."""

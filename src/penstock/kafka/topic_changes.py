@@ -15,9 +15,9 @@ from penstock.errors import UsageError
 from penstock.kafka.configs import (
     ConfigSource,
     alter_topic_configs,
-    changes,
-    ensure_known,
-    read_after,
+    config_changes,
+    configs_after,
+    ensure_known_configs,
     topic_configs,
 )
 from penstock.kafka.errors import ClusterError
@@ -165,7 +165,9 @@ def _ensure_topic_configs(
     name: TopicName, alterations: Sequence[ConfigAlteration], entries: Sequence[ConfigEntry]
 ) -> None:
     listing = f"penstock topics describe {name} --all-configs"
-    ensure_known((item.name for item in alterations), entries, owner="topics", listing=listing)
+    ensure_known_configs(
+        (item.name for item in alterations), entries, owner="topics", listing=listing
+    )
 
 
 def _checked_move(
@@ -220,8 +222,8 @@ def _config_changes(
 ) -> tuple[ConfigChange, ...]:
     if not alterations:
         return ()
-    new = read_after(alterations, ConfigSource.TOPIC, lambda: topic_configs(admin, [name])[name])
-    return changes((item.name for item in alterations), old, new)
+    new = configs_after(alterations, ConfigSource.TOPIC, lambda: topic_configs(admin, [name])[name])
+    return config_changes((item.name for item in alterations), old, new)
 
 
 def _await_gone(admin: Admin, names: Sequence[TopicName]) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.cimpl import NewTopic
 
 from penstock.errors import UsageError
-from penstock.kafka.configs import ensure_known, topic_configs
+from penstock.kafka.configs import ensure_known_configs, topic_configs
 from penstock.kafka.errors import ClusterBusyError, ClusterError, RequestRefusedError, error_of
 from penstock.names import BrokerId, Partition, TopicName
 
@@ -152,7 +152,7 @@ def ensure_topic_configs(admin: Admin, names: Collection[str]) -> None:
         return
     entries = topic_configs(admin, [TopicName(sample)])[TopicName(sample)]
     listing = f"penstock topics describe {sample} --all-configs"
-    ensure_known(names, entries, owner="topics", listing=listing)
+    ensure_known_configs(names, entries, owner="topics", listing=listing)
 
 
 def _ensure_possible(

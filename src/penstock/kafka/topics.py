@@ -284,7 +284,8 @@ class _Details:
         known = [size for size in replicas if size is not None]
         return TopicDescription(
             name=name,
-            topic_id=str(layout.topic_id),
+            # The client writes plain Base64, Kafka's own tools the variant for addresses.
+            topic_id=str(layout.topic_id).translate(str.maketrans("+/", "-_")),
             internal=layout.is_internal or is_internal(name),
             partitions=partitions,
             configs=self.configs[name],
