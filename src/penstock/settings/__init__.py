@@ -1,0 +1,54 @@
+"""Settings: where a value comes from, and the typed result the rest of Penstock works with.
+
+Precedence: command line, environment (`PENSTOCK_<KEY>`), `penstock.toml` (the chosen profile, and
+the tables `[platform]` and `[java]`), defaults. Unknown keys and variables are errors that name
+the nearest known one. A value may be written as `${env:NAME}` or `${file:PATH}`, so that secrets
+stay out of the file. Relative paths in the file start at its folder.
+"""
+
+from penstock.settings.errors import (
+    InvalidSettingError,
+    InvalidValue,
+    MissingSettingError,
+    SecretNotFoundError,
+    SettingsFileError,
+    UnknownProfileError,
+    UnknownSettingError,
+)
+from penstock.settings.loading import FILE_NAME, MASK, find_settings_file, load_settings
+from penstock.settings.model import (
+    ClusterSettings,
+    JavaSettings,
+    PlatformSettings,
+    Resolved,
+    Setting,
+    Settings,
+    default_cache_dir,
+    default_data_dir,
+    environment_variable,
+    known_settings,
+)
+
+__all__ = [
+    "FILE_NAME",
+    "MASK",
+    "ClusterSettings",
+    "InvalidSettingError",
+    "InvalidValue",
+    "JavaSettings",
+    "MissingSettingError",
+    "PlatformSettings",
+    "Resolved",
+    "SecretNotFoundError",
+    "Setting",
+    "Settings",
+    "SettingsFileError",
+    "UnknownProfileError",
+    "UnknownSettingError",
+    "default_cache_dir",
+    "default_data_dir",
+    "environment_variable",
+    "find_settings_file",
+    "known_settings",
+    "load_settings",
+]

@@ -1,0 +1,189 @@
+"""The settings there are: their types, defaults and meaning, said once for all who need them.
+
+Loading, the error messages and the page `docs/settings.md` follow from these classes.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from penstock.names import PlatformName
+
+ENVIRONMENT_PREFIX = "PENSTOCK_"
+DEFAULT_PROFILE = "local"
+_DEFAULT_PLATFORM = PlatformName("local")
+
+
+def default_data_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder for data that must survive, by the XDG convention."""
+    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "penstock"
+
+
+def default_cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder for what can be fetched again, by the XDG convention."""
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        reason = f"there is no file `{path}`"
+        raise ValueError(reason)
+    return path
+
+
+def _one_or_three(count: int) -> int:
+    if count not in (1, 3):
+        reason = f"{count} is neither 1 nor 3"
+        raise ValueError(reason)
+    return count
+
+
+ExistingFile = Annotated[Path, AfterValidator(_existing)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """How to reach a Kafka cluster: the keys of a `[profiles.NAME]` table."""
+
+    bootstrap: Annotated[
+        str | None, Field(min_length=1, description="`host:port` list; unset: the local platform")
+    ] = None
+    security_protocol: Annotated[
+        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"],
+        Field(description="whether the connection is encrypted and who asks is proved"),
+    ] = "PLAINTEXT"
+    sasl_mechanism: Annotated[
+        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None,
+        Field(description="how a SASL protocol proves who asks"),
+    ] = None
+    sasl_username: Annotated[str | None, Field(description="the user of a SASL protocol")] = None
+    sasl_password: Annotated[SecretStr | None, Field(description="the user's password")] = None
+    ssl_ca: Annotated[
+        ExistingFile | None, Field(description="PEM file with the authorities to trust")
+    ] = None
+    ssl_certificate: Annotated[
+        ExistingFile | None, Field(description="PEM file with the client certificate")
+    ] = None
+    ssl_key: Annotated[
+        ExistingFile | None, Field(description="PEM file with the client's private key")
+    ] = None
+    ssl_key_password: Annotated[
+        SecretStr | None, Field(description="the password of the private key")
+    ] = None
+    request_timeout_seconds: Annotated[
+        float, Field(gt=0, le=3600, description="how long one request may take")
+    ] = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformSettings:
+    """The platform on this machine: the keys of the `[platform]` table."""
+
+    name: Annotated[
+        PlatformName,
+        Field(
+            pattern=r"^[a-z0-9][a-z0-9-]{0,30}$",
+            description="tells platforms that run side by side apart",
+        ),
+    ] = _DEFAULT_PLATFORM
+    brokers: Annotated[
+        int, AfterValidator(_one_or_three), Field(description="how many brokers: 1 or 3")
+    ] = 1
+    port: Annotated[
+        int | None, Field(ge=0, le=65000, description="of the first broker; 0: any free one")
+    ] = None
+    heap_mb: Annotated[int, Field(ge=128, description="Java heap of each broker")] = 192
+    data_dir: Annotated[Path, Field(description="where platforms keep their data")] = field(
+        default_factory=default_data_dir
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JavaSettings:
+    """Where jars come from and go to: the keys of the `[java]` table."""
+
+    cache_dir: Annotated[Path, Field(description="where jars are kept")] = field(
+        default_factory=default_cache_dir
+    )
+    ivy_settings: Annotated[
+        ExistingFile | None, Field(description="Ivy settings file of a mirror or proxy")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """One setting with its value, ready to show, and where the value came from."""
+
+    key: str
+    value: object
+    source: str
+    secret: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that was configured, and the provenance of each value."""
+
+    file: Path | None
+    profile: str
+    cluster: ClusterSettings
+    platform: PlatformSettings
+    java: JavaSettings
+    resolved: tuple[Resolved, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A key that may be set: what it means, and what its values are."""
+
+    key: str
+    description: str
+    default: object
+    """None when there is no default, or when it depends on the user's home."""
+
+    annotation: Any
+    secret: bool = False
+    is_path: bool = False
+
+
+def environment_variable(key: str) -> str:
+    """Return the variable that sets `key`: `platform.port` is `PENSTOCK_PLATFORM_PORT`."""
+    return ENVIRONMENT_PREFIX + key.replace(".", "_").upper()
+
+
+@cache
+def known_settings() -> tuple[Setting, ...]:
+    """Return every key that a file, the environment or the command line may set."""
+    profile = Setting(
+        key="profile",
+        description="the profile to use",
+        default=DEFAULT_PROFILE,
+        annotation=str,
+    )
+    return (
+        profile,
+        *_settings_of(ClusterSettings, ""),
+        *_settings_of(PlatformSettings, "platform."),
+        *_settings_of(JavaSettings, "java."),
+    )
+
+
+def _settings_of(table: type, prefix: str) -> Iterator[Setting]:
+    annotations, types = get_type_hints(table, include_extras=True), get_type_hints(table)
+    for item in fields(table):
+        annotation = annotations[item.name]
+        kinds = {types[item.name], *get_args(types[item.name])}
+        described = next(x for x in annotation.__metadata__ if getattr(x, "description", None))
+        yield Setting(
+            key=prefix + item.name,
+            description=described.description,
+            default=None if item.default is MISSING else item.default,
+            annotation=annotation,
+            secret=SecretStr in kinds,
+            is_path=Path in kinds,
+        )
