@@ -1,9 +1,18 @@
 """The platform on one machine: a real Kafka as child processes of a small supervisor."""
 
-from penstock.local.cluster import KafkaCluster
-from penstock.local.control import BrokerState, BrokerStatus, Verb
-from penstock.local.platform import Platform, PlatformNotRunningError, PlatformStatus
-from penstock.settings import PlatformSettings
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.local.cluster import KafkaCluster
+    from penstock.local.control import BrokerState, BrokerStatus, Verb
+    from penstock.local.logs import follow_log, tail_log
+    from penstock.local.platform import (
+        Platform,
+        PlatformNotRunningError,
+        PlatformStatus,
+        bootstrap_of,
+    )
 
 __all__ = [
     "BrokerState",
@@ -14,9 +23,26 @@ __all__ = [
     "PlatformStatus",
     "Verb",
     "bootstrap_of",
+    "follow_log",
+    "tail_log",
 ]
 
+_HOMES = {
+    "KafkaCluster": "cluster",
+    "BrokerState": "control",
+    "BrokerStatus": "control",
+    "Verb": "control",
+    "follow_log": "logs",
+    "tail_log": "logs",
+}
 
-def bootstrap_of(platform: PlatformSettings) -> str:
-    """Return the addresses of the running platform's brokers."""
-    return Platform(platform).bootstrap()
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: the supervisor must start without Kafka's client.
+
+    Half a second of `penstock up` would otherwise go into imports that the supervisor never uses.
+    """
+    if name not in __all__:
+        raise AttributeError(name)
+    module = importlib.import_module(f"penstock.local.{_HOMES.get(name, 'platform')}")
+    return getattr(module, name)

@@ -4,6 +4,7 @@ Nothing here restarts or waits for readiness; that is `supervisor.py` and `platf
 """
 
 import base64
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from pathlib import Path
 from uuid import uuid4
 
 from penstock.errors import PenstockError
-from penstock.java import class_path
 from penstock.local.ports import HOST, free_ports
 from penstock.local.processes import MARKER
 from penstock.names import BrokerId
@@ -243,7 +243,7 @@ class BrokerCommand:
             f"-Dlog4j2.configurationFile={self._log_config(broker)}",
             f"{MARKER}{self.folders.root}",
             "-cp",
-            class_path(self.jars),
+            os.pathsep.join(str(jar) for jar in self.jars),
         ]
 
     def _properties(self, broker: BrokerShape) -> Path:

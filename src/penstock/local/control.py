@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from threading import Thread
 
-from pydantic import TypeAdapter, ValidationError
-
 from penstock.errors import PenstockError
 from penstock.local.folder import Contact
 from penstock.local.ports import HOST
@@ -100,8 +98,8 @@ def ask(contact: Contact | None, verb: Verb, broker_id: BrokerId | None = None) 
     try:
         with socket.create_connection((HOST, contact.port), timeout=_TIMEOUT_SECONDS) as link:
             link.sendall(_encoded(request))
-            return TypeAdapter(Reply).validate_json(link.makefile("rb").readline())
-    except (OSError, ValidationError) as err:
+            return _decoded_reply(link.makefile("rb").readline())
+    except (OSError, ValueError, TypeError, KeyError) as err:
         raise SupervisorSilentError(contact, reason=_first_line(err)) from err
 
 
@@ -128,11 +126,25 @@ class ControlPort:
         with link:
             try:
                 line = link.makefile("rb").readline(_LARGEST_REQUEST)
-                request = TypeAdapter(Request).validate_json(line)
+                request = _decoded_request(line)
                 if secrets.compare_digest(request.token, self._token):
                     link.sendall(_encoded(self._answer(request)))
-            except (OSError, ValidationError):
+            except (OSError, ValueError, TypeError, KeyError):
                 return  # a stranger, or a client that has gone: no answer is owed
+
+
+def _decoded_request(line: bytes) -> Request:
+    fields = json.loads(line)
+    return Request(**fields | {"verb": Verb(fields["verb"])})
+
+
+def _decoded_reply(line: bytes) -> Reply:
+    fields = json.loads(line)
+    brokers = tuple(
+        BrokerStatus(**broker | {"state": BrokerState(broker["state"])})
+        for broker in fields["brokers"]
+    )
+    return Reply(brokers=brokers, refusal=fields["refusal"])
 
 
 def _encoded(message: Request | Reply) -> bytes:

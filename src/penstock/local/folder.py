@@ -16,16 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.local.broker import ClusterShape, Folders
+from penstock.local.broker import BrokerShape, ClusterShape, Folders
 
 _PAUSE_SECONDS = 0.05
-
-T = TypeVar("T")
 
 
 class PlatformFileError(PenstockError):
@@ -75,7 +71,9 @@ class PlatformFolder:
 
     def load_shape(self) -> ClusterShape:
         """Return the shape of the cluster."""
-        return _load(self.shape_file, ClusterShape)
+        with _readable(self.shape_file) as fields:
+            brokers = tuple(BrokerShape(**broker) for broker in fields.pop("brokers"))
+            return ClusterShape(**fields, brokers=brokers)
 
     def save_shape(self, shape: ClusterShape) -> None:
         """Record the shape of the cluster."""
@@ -84,7 +82,10 @@ class PlatformFolder:
 
     def load_launch(self) -> Launch:
         """Return how the supervisor calls Java."""
-        return _load(self.root / "launch.json", Launch)
+        with _readable(self.root / "launch.json") as fields:
+            return Launch(
+                java=Path(fields["java"]), jars=tuple(Path(jar) for jar in fields["jars"])
+            )
 
     def save_launch(self, launch: Launch) -> None:
         """Record how the supervisor calls Java."""
@@ -92,10 +93,11 @@ class PlatformFolder:
 
     def load_contact(self) -> Contact | None:
         """Return where the supervisor listens, or None while it does not."""
-        try:
-            return _load(self.root / "supervisor.json", Contact)
-        except FileNotFoundError:
+        path = self.root / "supervisor.json"
+        if not path.exists():
             return None
+        with _readable(path) as fields:
+            return Contact(**fields)
 
     def save_contact(self, contact: Contact) -> None:
         """Record where the supervisor listens; only this user can read it."""
@@ -157,13 +159,16 @@ def _try_lock(lock: int) -> bool:
     return True
 
 
-def _load(path: Path, kind: type[T]) -> T:
-    text = path.read_text(encoding="utf-8")
+@contextmanager
+def _readable(path: Path) -> Iterator[dict[str, Any]]:
+    """Give the fields of a file; whatever is wrong with them becomes one clear error.
+
+    Plain JSON, without pydantic: the supervisor reads these files, and must start quickly.
+    """
     try:
-        return TypeAdapter(kind).validate_json(text)
-    except ValidationError as err:
-        first = err.errors(include_input=False, include_url=False)[0]
-        raise PlatformFileError(path, reason=first["msg"].lower()) from None
+        yield json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as err:
+        raise PlatformFileError(path, reason=str(err)) from err
 
 
 def _save(path: Path, value: ClusterShape | Launch | Contact) -> None:

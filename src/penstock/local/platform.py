@@ -91,6 +91,18 @@ class BrokerCommandRefusedError(UsageError):
         super().__init__(reason, hint="`penstock platform status` lists the brokers")
 
 
+class UnknownComponentError(UsageError):
+    """The platform has no component of that name."""
+
+    code = "PEN-512"
+
+    def __init__(self, name: str, *, known: list[str]) -> None:
+        super().__init__(
+            f"the platform has no component `{name}`",
+            hint=f"there are {', '.join(known)}",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformStatus:
     """A platform as a whole."""
@@ -133,15 +145,18 @@ class Platform:
         with self.folder.operation(lambda: emit(StepStarted(step="waiting for the other command"))):
             if self.folder.is_supervised():
                 self._check_broker_count(self.folder.load_shape(), brokers)
-                self._await_ready(emit)
+                self._start_brokers(emit)
                 return self.status()
             self._end_orphans(emit)
             shape = self._shape(brokers)
             check_machine(shape, self.folder)
-            self._launch(shape, java, emit)
+            command = self._prepare(shape, java, emit)
             try:
-                self._start_supervisor()
-                self._await_ready(emit)
+                # The supervisor needs half a second to come up; formatting needs a whole one.
+                supervisor = self._spawn_supervisor()
+                ensure_formatted(command, shape.brokers)
+                self._await_contact(supervisor)
+                self._start_brokers(emit)
             except BaseException:
                 self._end(emit)
                 raise
@@ -191,6 +206,19 @@ class Platform:
         emit(StepFinished(step=step, detail=broker.state))
         return broker
 
+    def log_file(self, component: str) -> Path:
+        """Return the current log file of `component`.
+
+        Raises:
+            UnknownComponentError: the platform has no part of that name.
+        """
+        if not self.folder.shape_file.exists():
+            raise PlatformNotRunningError(self.name)
+        brokers = [f"broker-{b.broker_id}" for b in self.folder.load_shape().brokers]
+        if component not in (*brokers, "supervisor"):
+            raise UnknownComponentError(component, known=[*brokers, "supervisor"])
+        return self.folder.folders.log(component)
+
     def bootstrap(self) -> str:
         """Return the addresses of the brokers.
 
@@ -223,24 +251,25 @@ class Platform:
         if brokers is not None and brokers != len(shape.brokers):
             raise PlatformShapeError(self.name, found=len(shape.brokers), asked=brokers)
 
-    def _launch(self, shape: ClusterShape, java_settings: JavaSettings, emit: Emit) -> None:
-        """Write everything the supervisor needs, fetching jars and formatting storage if due."""
+    def _prepare(
+        self, shape: ClusterShape, java_settings: JavaSettings, emit: Emit
+    ) -> BrokerCommand:
+        """Write everything the supervisor needs, fetching jars if due."""
         java = find_java()
         launch = Launch(
             java=java.executable, jars=ensure_jars(JarSet.KAFKA, java_settings, emit, java)
         )
-        command = BrokerCommand(
-            java=launch.java, jars=launch.jars, shape=shape, folders=self.folder.folders
-        )
-        ensure_formatted(command, shape.brokers)
         self.folder.save_shape(shape)
         self.folder.save_launch(launch)
-
-    def _start_supervisor(self) -> None:
         self.folder.forget_contact()
+        return BrokerCommand(
+            java=launch.java, jars=launch.jars, shape=shape, folders=self.folder.folders
+        )
+
+    def _spawn_supervisor(self) -> subprocess.Popen[bytes]:
         self.folder.folders.logs.mkdir(parents=True, exist_ok=True)
         with (self.folder.folders.logs / "supervisor.out").open("wb") as output:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 [
                     sys.executable,
                     "-m",
@@ -253,19 +282,24 @@ class Platform:
                 cwd=self.folder.root,
                 start_new_session=True,
             )
+
+    def _await_contact(self, supervisor: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + _SUPERVISOR_SECONDS
         while self.folder.load_contact() is None:
-            if process.poll() is not None or time.monotonic() > deadline:
+            if supervisor.poll() is not None or time.monotonic() > deadline:
                 raise SupervisorSilentError(
                     None, reason=f"see `{self.folder.folders.logs / 'supervisor.out'}`"
                 )
             time.sleep(_PAUSE_SECONDS)
         # It is meant to outlive this process, which therefore never collects its exit status.
-        process.returncode = 0
+        supervisor.returncode = 0
 
-    def _await_ready(self, emit: Emit) -> None:
+    def _start_brokers(self, emit: Emit) -> None:
+        """Start what does not run, and return when a record went in and out."""
         shape = self.folder.load_shape()
         count = len(shape.brokers)
+        for broker in shape.brokers:
+            ask(self.folder.load_contact(), Verb.START, broker.broker_id)
         step = f"starting {count} broker{'s' if count > 1 else ''}"
         emit(StepStarted(step=step))
         started = time.monotonic()
@@ -367,3 +401,8 @@ def _resident_bytes(pid: int) -> int:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
         return 0
+
+
+def bootstrap_of(platform: PlatformSettings) -> str:
+    """Return the addresses of the running platform's brokers."""
+    return Platform(platform).bootstrap()

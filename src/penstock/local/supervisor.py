@@ -1,8 +1,9 @@
 """The supervisor: a small process that keeps the brokers of one platform alive.
 
-It outlives the terminal that started it, restarts what crashes with growing pauses, takes commands
-on its control port, and takes every broker down with itself. One thread owns all state: the main
-one, which takes events from a queue; other threads only wait for something and report it there.
+It outlives the terminal that started it, starts and stops brokers as it is told on its control
+port, restarts what crashes with growing pauses, and takes every broker down with itself. One thread
+owns all state: the main one, which takes events from a queue; other threads only wait for something
+and report it there.
 
 Started by `platform.py` as `python -m penstock.local.supervisor -Dpenstock.platform=FOLDER`.
 """
@@ -128,9 +129,7 @@ class Supervisor:
         return reply.get()
 
     def run(self) -> None:
-        """Start all brokers and keep them running until asked to end."""
-        for child in self._children.values():
-            self._start(child)
+        """Keep the brokers that were asked for running, until asked to end."""
         while not (self._ending and all(c.process is None for c in self._children.values())):
             try:
                 event = self._events.get(timeout=self._seconds_to_next_look())
@@ -245,6 +244,7 @@ class Supervisor:
             child.enter(BrokerState.STOPPED)
             return
         child.enter(BrokerState.STOPPING)
+        child.last_exit = "killed on request" if force else "stopped on request"
         child.kill_at = time.monotonic() + _GRACE_SECONDS
         if force:
             child.process.kill()
