@@ -12,6 +12,7 @@ from penstock.java.errors import (
     NoJavaError,
     PassedOver,
 )
+from penstock.java.faults import free_bytes
 from penstock.java.runtime import Java, find_java
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "class_path",
     "ensure_jars",
     "find_java",
+    "free_bytes",
     "jar_states",
     "load_lock",
 ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from penstock.local.cluster import KafkaCluster
     from penstock.local.control import BrokerState, BrokerStatus, Verb
+    from penstock.local.doctor import Check, Level, examine
     from penstock.local.logs import follow_log, tail_log
     from penstock.local.platform import (
         Platform,
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
 __all__ = [
     "BrokerState",
     "BrokerStatus",
+    "Check",
     "KafkaCluster",
+    "Level",
     "Platform",
     "PlatformNotRunningError",
     "PlatformStatus",
     "Verb",
     "bootstrap_of",
+    "examine",
     "follow_log",
     "tail_log",
 ]
@@ -32,6 +36,9 @@ _HOMES = {
     "BrokerState": "control",
     "BrokerStatus": "control",
     "Verb": "control",
+    "Check": "doctor",
+    "Level": "doctor",
+    "examine": "doctor",
     "follow_log": "logs",
     "tail_log": "logs",
 }
