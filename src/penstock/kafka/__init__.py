@@ -1,12 +1,16 @@
 """The Kafka cluster: connections, administration, producers, consumers, groups and lag."""
 
 from penstock.kafka.admin import Admin
+from penstock.kafka.assignment import (
+    RebalanceHook,
+)
 from penstock.kafka.broker_configs import (
     AllBrokers,
     BrokerTarget,
     OneBroker,
     apply_broker_configs,
     current_configs,
+    ensure_known_broker_configs,
     plan_broker_configs,
 )
 from penstock.kafka.brokers import (
@@ -18,6 +22,14 @@ from penstock.kafka.brokers import (
 from penstock.kafka.cluster_defaults import (
     ClusterDefaultsNotVisibleError,
 )
+from penstock.kafka.commits import (
+    Automatic,
+    CommitPolicy,
+    EveryRecords,
+    Manual,
+    Offsets,
+    OnCommitted,
+)
 from penstock.kafka.configs import (
     ConfigAlteration,
     ConfigChange,
@@ -28,6 +40,33 @@ from penstock.kafka.configs import (
     UnknownConfigError,
 )
 from penstock.kafka.connection import Connection
+from penstock.kafka.consumer import (
+    Consumer,
+)
+from penstock.kafka.consumer_errors import (
+    CommitFailedError,
+    ConsumerClosedError,
+    MemberFencedError,
+    NoGroupError,
+    NoStartingPointError,
+    NotAssignedError,
+    OffsetOutOfRangeError,
+    PollIntervalExceededError,
+)
+from penstock.kafka.delivery_errors import (
+    BufferFullError,
+    DeliveriesFailedError,
+    DeliveryCallbackError,
+    DeliveryError,
+    InvalidProducerSettingError,
+    InvalidRecordError,
+    ProducerClosedError,
+    ProducerFailedError,
+    RecordTooLargeError,
+    RetriableDeliveryError,
+    UndeliveredError,
+    WaitingInCallbackError,
+)
 from penstock.kafka.errors import (
     AuthenticationFailedError,
     ClusterBusyError,
@@ -69,6 +108,12 @@ from penstock.kafka.log_directories import (
     LogDirectory,
     ReplicaSize,
 )
+from penstock.kafka.membership import (
+    Assignor,
+    GroupProtocol,
+    InvalidConsumerError,
+    Start,
+)
 from penstock.kafka.offsets import (
     Isolation,
     NewestRecord,
@@ -78,7 +123,29 @@ from penstock.kafka.offsets import (
     newest_records,
     offsets_at,
 )
+from penstock.kafka.outgoing import (
+    outgoing_record,
+)
+from penstock.kafka.partitioning import (
+    HotKeyPartitioner,
+    KeyRequiredError,
+    Partitioner,
+    TooFewPartitionsError,
+    murmur2,
+    partition_for_key,
+)
 from penstock.kafka.probe import await_round_trip
+from penstock.kafka.producer import (
+    Producer,
+)
+from penstock.kafka.producer_metrics import (
+    Latency,
+    ProducerMetrics,
+)
+from penstock.kafka.producer_options import (
+    Acks,
+    Compression,
+)
 from penstock.kafka.purges import (
     BeforeOffset,
     BeforeTime,
@@ -96,6 +163,17 @@ from penstock.kafka.quorum import (
     QuorumMember,
 )
 from penstock.kafka.reachability import InvalidAddressError
+from penstock.kafka.records import (
+    Delivery,
+    Header,
+    OutgoingRecord,
+    Record,
+    TimestampType,
+    as_json,
+    milliseconds_of,
+    moment_of,
+    outgoing_as_json,
+)
 from penstock.kafka.resets import (
     NothingToResetError,
     OffsetChange,
@@ -119,6 +197,20 @@ from penstock.kafka.snapshots import (
     load_snapshot,
     snapshot_text,
     take_snapshot,
+)
+from penstock.kafka.spool import (
+    SpoolDamagedError,
+    SpoolFullError,
+    SpoolInUseError,
+    SpoolWriteError,
+)
+from penstock.kafka.spool_feeder import (
+    DeliveryReport,
+    OnDelivery,
+)
+from penstock.kafka.stopping import (
+    Stoppable,
+    stopping_on_signals,
 )
 from penstock.kafka.topic_changes import (
     FewerPartitionsError,
@@ -153,26 +245,41 @@ from penstock.kafka.wire import (
 )
 
 __all__ = [
+    "Acks",
     "Admin",
     "AllBrokers",
+    "Assignor",
     "AuthenticationFailedError",
+    "Automatic",
     "BeforeOffset",
     "BeforeTime",
     "BrokerDescription",
     "BrokerTarget",
+    "BufferFullError",
     "ClusterBusyError",
     "ClusterDefaultsNotVisibleError",
     "ClusterDescription",
     "ClusterError",
     "ClusterUnreachableError",
+    "CommitFailedError",
+    "CommitPolicy",
     "CommittedOffset",
     "CompactedTopicError",
+    "Compression",
     "ConfigAlteration",
     "ConfigChange",
     "ConfigEntry",
     "ConfigSource",
     "Connection",
+    "Consumer",
+    "ConsumerClosedError",
     "Coordinator",
+    "DeliveriesFailedError",
+    "Delivery",
+    "DeliveryCallbackError",
+    "DeliveryError",
+    "DeliveryReport",
+    "EveryRecords",
     "Everything",
     "Feature",
     "FewerPartitionsError",
@@ -180,66 +287,105 @@ __all__ = [
     "GroupDescription",
     "GroupListing",
     "GroupNotVisibleError",
+    "GroupProtocol",
     "GroupSnapshot",
     "GroupState",
     "GroupType",
     "GroupsNotDeletedError",
+    "Header",
+    "HotKeyPartitioner",
     "InternalTopicError",
     "InvalidAddressError",
     "InvalidAssignmentError",
     "InvalidConfigValueError",
+    "InvalidConsumerError",
+    "InvalidProducerSettingError",
+    "InvalidRecordError",
     "InvalidTopicNameError",
     "Isolation",
     "KeyMove",
+    "KeyRequiredError",
     "KeysWouldMoveError",
+    "Latency",
     "LogDirectory",
+    "Manual",
     "Member",
+    "MemberFencedError",
     "NewestRecord",
+    "NoGroupError",
+    "NoStartingPointError",
+    "NotAssignedError",
     "NotAuthorizedError",
     "NothingToResetError",
     "OffsetBeyondEndError",
     "OffsetChange",
+    "OffsetOutOfRangeError",
+    "Offsets",
     "OffsetsNotWrittenError",
+    "OnCommitted",
+    "OnDelivery",
     "OneBroker",
+    "OutgoingRecord",
     "PartitionDescription",
     "PartitionLag",
     "PartitionPurge",
+    "Partitioner",
     "PartlyDoneError",
+    "PollIntervalExceededError",
+    "Producer",
+    "ProducerClosedError",
+    "ProducerFailedError",
+    "ProducerMetrics",
     "PurgeLimit",
     "Quorum",
     "QuorumMember",
     "ReadOnlyConfigError",
+    "RebalanceHook",
+    "Record",
+    "RecordTooLargeError",
     "ReplicaAssignment",
     "ReplicaSize",
     "RequestRefusedError",
     "RequestTimedOutError",
     "ResetPlan",
     "ResetTarget",
+    "RetriableDeliveryError",
     "ShiftBy",
     "SnapshotFileError",
+    "SpoolDamagedError",
+    "SpoolFullError",
+    "SpoolInUseError",
+    "SpoolWriteError",
+    "Start",
+    "Stoppable",
+    "TimestampType",
     "ToCommits",
     "ToEarliest",
     "ToLatest",
     "ToOffset",
     "ToTime",
     "TooFewBrokersError",
+    "TooFewPartitionsError",
     "TopicChange",
     "TopicDescription",
     "TopicExistsError",
     "TopicPartition",
     "TopicSelection",
     "TopicUsage",
+    "UndeliveredError",
     "UnknownBrokerError",
     "UnknownConfigError",
     "UnknownGroupError",
     "UnknownPartitionError",
     "UnknownTopicError",
     "UnusedTopic",
+    "WaitingInCallbackError",
     "WireError",
     "alter_topic",
     "apply_broker_configs",
     "apply_purge",
     "apply_reset",
+    "as_json",
     "await_round_trip",
     "committed_offsets",
     "create_topic",
@@ -253,18 +399,26 @@ __all__ = [
     "end_offsets",
     "ensure_deletable",
     "ensure_groups_idle",
+    "ensure_known_broker_configs",
     "first_offsets",
     "list_groups",
     "list_topics",
     "load_snapshot",
+    "milliseconds_of",
+    "moment_of",
+    "murmur2",
     "newest_records",
     "offsets_at",
+    "outgoing_as_json",
+    "outgoing_record",
+    "partition_for_key",
     "plan_broker_configs",
     "plan_import",
     "plan_purge",
     "plan_reset",
     "record_rates",
     "snapshot_text",
+    "stopping_on_signals",
     "take_snapshot",
     "topic_names",
     "unused_topics",

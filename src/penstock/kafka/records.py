@@ -8,7 +8,7 @@ that what was consumed can be produced again byte for byte.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -56,12 +56,14 @@ class Delivery:
     """Where a record that was sent now stands.
 
     `offset` is None when it was sent with `acks=0`: nobody confirms such a record.
+    `latency_seconds` is the time from sending to the acknowledgement.
     """
 
     topic: TopicName
     partition: Partition
     offset: Offset | None
     timestamp: datetime | None = None
+    latency_seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +80,10 @@ class OutgoingRecord:
     @property
     def byte_count(self) -> int:
         """The bytes of key, value and headers, as the client's own limit counts them."""
-        headers = sum(len(h.name.encode()) + len(h.value or b"") for h in self.headers)
-        return len(self.key or b"") + len(self.value or b"") + headers
+        size = len(self.key or b"") + len(self.value or b"")
+        if self.headers:
+            size += sum(len(h.name.encode()) + len(h.value or b"") for h in self.headers)
+        return size
 
 
 def moment_of(milliseconds: int) -> datetime:
