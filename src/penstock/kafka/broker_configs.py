@@ -82,13 +82,26 @@ def plan_broker_configs(
         ReadOnlyConfigError: only a restart can change it.
     """
     current = current_configs(admin, target)
-    some_broker = next(BrokerId(broker) for broker in sorted(admin.metadata().brokers))
-    all_entries = current if isinstance(target, OneBroker) else broker_configs(admin, some_broker)
-    names = [item.name for item in alterations if not item.name.startswith(_LISTENER_PREFIX)]
-    ensure_known_configs(names, (*all_entries, *current), owner="brokers", listing=_LISTING)
-    ensure_dynamic_configs(names, all_entries)
+    names = [item.name for item in alterations]
+    possible = ensure_known_broker_configs(admin, names, current)
+    ensure_dynamic_configs(names, possible)
     by_name = {entry.name: entry for entry in current}
     return tuple(by_name.get(item.name) for item in alterations)
+
+
+def ensure_known_broker_configs(
+    admin: Admin, names: Sequence[str], current: Sequence[ConfigEntry]
+) -> tuple[ConfigEntry, ...]:
+    """Check names against `current` and all that a broker has; return the latter.
+
+    Raises:
+        UnknownConfigError: with the nearest name.
+    """
+    some_broker = next(BrokerId(broker) for broker in sorted(admin.metadata().brokers))
+    possible = broker_configs(admin, some_broker)
+    listable = [name for name in names if not name.startswith(_LISTENER_PREFIX)]
+    ensure_known_configs(listable, (*possible, *current), owner="brokers", listing=_LISTING)
+    return possible
 
 
 def apply_broker_configs(
