@@ -32,7 +32,8 @@ from penstock.settings import JavaSettings
 FETCHING = "fetching jars"
 WAITING = "waiting for another process to fetch jars"
 
-_FULL_BELOW_BYTES = 1_000_000
+_FULL_BELOW_BYTES = 10_000_000
+"""Larger than any jar: with less, a failed download is taken for a lack of room."""
 
 
 class JarState(StrEnum):

@@ -36,7 +36,8 @@ class JarsNotFetchedError(PenstockError):
     retryable = True
 
     def __init__(self, coordinates: Sequence[str], *, reason: str, log: Path) -> None:
-        more = f" and {len(coordinates) - 1} more jars" if len(coordinates) > 1 else ""
+        others = len(coordinates) - 1
+        more = f" and {others} other jar{'s' if others > 1 else ''}" if others else ""
         super().__init__(
             f"`{coordinates[0]}`{more} could not be fetched: {reason} (Ivy's output: `{log}`)",
             hint="check the network; behind a proxy set `HTTPS_PROXY`, with a mirror set "
@@ -81,7 +82,8 @@ class CacheDiskFullError(PenstockError):
 
     def __init__(self, cache_dir: Path, *, free_bytes: int) -> None:
         super().__init__(
-            f"the disk of the cache folder `{cache_dir}` is full: {free_bytes / 1e6:.1f} MB free",
+            f"the disk of the cache folder `{cache_dir}` has no room for the jars: "
+            f"{free_bytes / 1e6:.1f} MB are free",
             hint="free some space there, or set `java.cache_dir` (`PENSTOCK_JAVA_CACHE_DIR`) to "
             "a folder on another disk",
         )

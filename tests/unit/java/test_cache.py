@@ -138,7 +138,7 @@ def test_an_ivy_that_falls_silent_is_ended(
         ensure_locked(JARS, settings, java=silent)
 
     assert caught.value.coordinates == tuple(str(jar) for jar in COORDINATES)
-    assert "and 2 more jars could not be fetched: no answer for 0.2 s" in caught.value.message
+    assert "and 2 other jars could not be fetched: no answer for 0.2 s" in caught.value.message
     assert caught.value.log.read_text() == "resolving\n"
 
 
