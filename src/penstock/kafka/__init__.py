@@ -78,6 +78,13 @@ from penstock.kafka.errors import (
     UnknownPartitionError,
     UnknownTopicError,
 )
+from penstock.kafka.filters import (
+    ContainsText,
+    Filter,
+    InvalidConditionError,
+    JsonCondition,
+    parse_condition,
+)
 from penstock.kafka.groups import (
     Coordinator,
     GroupActiveError,
@@ -95,6 +102,7 @@ from penstock.kafka.groups import (
     ensure_groups_idle,
     list_groups,
 )
+from penstock.kafka.handling import HandlerFailedError, OffsetStoreFailedError
 from penstock.kafka.key_moves import (
     KeyMove,
     KeysWouldMoveError,
@@ -212,6 +220,13 @@ from penstock.kafka.stopping import (
     Stoppable,
     stopping_on_signals,
 )
+from penstock.kafka.stored_offsets import (
+    DatabaseOffsets,
+    NoTransactionsError,
+    OffsetMovedError,
+    OffsetStore,
+    UnsupportedDatabaseError,
+)
 from penstock.kafka.topic_changes import (
     FewerPartitionsError,
     InternalTopicError,
@@ -243,6 +258,9 @@ from penstock.kafka.topics import (
 from penstock.kafka.wire import (
     WireError,
 )
+from penstock.kafka.worker import Worker, WorkerRunningError, worker
+from penstock.kafka.worker_health import WorkerHealth, WorkerState
+from penstock.kafka.worker_options import InvalidWorkerError
 
 __all__ = [
     "Acks",
@@ -273,7 +291,9 @@ __all__ = [
     "Connection",
     "Consumer",
     "ConsumerClosedError",
+    "ContainsText",
     "Coordinator",
+    "DatabaseOffsets",
     "DeliveriesFailedError",
     "Delivery",
     "DeliveryCallbackError",
@@ -283,6 +303,7 @@ __all__ = [
     "Everything",
     "Feature",
     "FewerPartitionsError",
+    "Filter",
     "GroupActiveError",
     "GroupDescription",
     "GroupListing",
@@ -292,17 +313,21 @@ __all__ = [
     "GroupState",
     "GroupType",
     "GroupsNotDeletedError",
+    "HandlerFailedError",
     "Header",
     "HotKeyPartitioner",
     "InternalTopicError",
     "InvalidAddressError",
     "InvalidAssignmentError",
+    "InvalidConditionError",
     "InvalidConfigValueError",
     "InvalidConsumerError",
     "InvalidProducerSettingError",
     "InvalidRecordError",
     "InvalidTopicNameError",
+    "InvalidWorkerError",
     "Isolation",
+    "JsonCondition",
     "KeyMove",
     "KeyRequiredError",
     "KeysWouldMoveError",
@@ -314,12 +339,16 @@ __all__ = [
     "NewestRecord",
     "NoGroupError",
     "NoStartingPointError",
+    "NoTransactionsError",
     "NotAssignedError",
     "NotAuthorizedError",
     "NothingToResetError",
     "OffsetBeyondEndError",
     "OffsetChange",
+    "OffsetMovedError",
     "OffsetOutOfRangeError",
+    "OffsetStore",
+    "OffsetStoreFailedError",
     "Offsets",
     "OffsetsNotWrittenError",
     "OnCommitted",
@@ -378,9 +407,14 @@ __all__ = [
     "UnknownGroupError",
     "UnknownPartitionError",
     "UnknownTopicError",
+    "UnsupportedDatabaseError",
     "UnusedTopic",
     "WaitingInCallbackError",
     "WireError",
+    "Worker",
+    "WorkerHealth",
+    "WorkerRunningError",
+    "WorkerState",
     "alter_topic",
     "apply_broker_configs",
     "apply_purge",
@@ -411,6 +445,7 @@ __all__ = [
     "offsets_at",
     "outgoing_as_json",
     "outgoing_record",
+    "parse_condition",
     "partition_for_key",
     "plan_broker_configs",
     "plan_import",
@@ -422,4 +457,5 @@ __all__ = [
     "take_snapshot",
     "topic_names",
     "unused_topics",
+    "worker",
 ]

@@ -12,11 +12,13 @@ import operator
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from penstock.kafka.records import Record
 
 _CONDITION = re.compile(r"\s*((?:/[^\s=!<>]*)?)\s*(==|!=|>=|<=|=|>|<)\s*(\S.*?)\s*", re.DOTALL)
@@ -137,13 +139,13 @@ def _holds(found: object, comparison: Comparison, literal: object) -> bool:
         case Comparison.UNEQUAL:
             return not _equal(found, literal)
         case Comparison.MORE:
-            return _comparable(found, literal) and operator.gt(found, literal)
+            return _ordered(operator.gt, found, literal)
         case Comparison.AT_LEAST:
-            return _comparable(found, literal) and operator.ge(found, literal)
+            return _ordered(operator.ge, found, literal)
         case Comparison.LESS:
-            return _comparable(found, literal) and operator.lt(found, literal)
+            return _ordered(operator.lt, found, literal)
         case Comparison.AT_MOST:
-            return _comparable(found, literal) and operator.le(found, literal)
+            return _ordered(operator.le, found, literal)
         case _:
             assert_never(comparison)
 
@@ -159,11 +161,10 @@ def _equal(left: object, right: object) -> bool:
     return left == right
 
 
-def _comparable(left: object, right: object) -> bool:
-    """Say whether the two have an order: two numbers or two texts."""
-    return (_is_number(left) and _is_number(right)) or (
-        isinstance(left, str) and isinstance(right, str)
-    )
+def _ordered(compare: Callable[[Any, Any], bool], left: object, right: object) -> bool:
+    """Compare two numbers or two texts; nothing else has an order."""
+    texts = isinstance(left, str) and isinstance(right, str)
+    return (texts or (_is_number(left) and _is_number(right))) and compare(left, right)
 
 
 def _is_number(value: object) -> bool:
