@@ -55,6 +55,11 @@ class ClusterShape:
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     @property
+    def ports(self) -> tuple[int, ...]:
+        """Every port that the brokers listen on."""
+        return tuple(port for b in self.brokers for port in (b.port, b.controller_port))
+
+    @property
     def replication_factor(self) -> int:
         """How many copies topics have by default: as many as there are brokers."""
         return len(self.brokers)

@@ -12,6 +12,7 @@ from penstock.local.broker import BrokerShape, Folders, component
 from penstock.local.ports import holder_of, is_free
 
 _TAIL_BYTES = 64 * 1024
+_CAUSE = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (?P<text>.+)$")
 _BAD_LINE = re.compile(r"^\[[^\]]*\] (?:ERROR|FATAL) (?P<text>.*?)(?: \([\w.$]+\))?$")
 
 
@@ -69,5 +70,9 @@ def _tail(path: Path, start: int) -> str:
 
 
 def _last_bad_line(text: str) -> str | None:
-    found = [match["text"] for line in text.splitlines() if (match := _BAD_LINE.match(line))]
-    return found[-1] if found else None
+    """Return the last complaint: the cause at the end of its stack trace, if it has one."""
+    complaint = None
+    for line in text.splitlines():
+        if match := _BAD_LINE.match(line) or (_CAUSE.match(line) if complaint else None):
+            complaint = match["text"]
+    return complaint

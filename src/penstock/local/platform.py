@@ -28,7 +28,7 @@ from penstock.local.broker import (
 )
 from penstock.local.control import BrokerState, BrokerStatus, SupervisorSilentError, Verb, ask
 from penstock.local.folder import Launch, PlatformFolder
-from penstock.local.ports import free_ports, is_free
+from penstock.local.ports import is_free
 from penstock.local.preflight import check_machine, check_version
 from penstock.local.processes import MARKER, end_processes, find_processes
 
@@ -241,10 +241,12 @@ class Platform:
         check_version(shape, self.folder.root)
         self._check_broker_count(shape, brokers)
         shape = replace(shape, heap_mb=settings.heap_mb, kafka_version=KAFKA_VERSION)
-        if settings.port is None or settings.port == shape.brokers[0].port:
+        if settings.port in (None, shape.brokers[0].port):
             return shape
-        ports = _ports(settings.port, len(shape.brokers)) or free_ports(2 * len(shape.brokers))
-        moved = new_shape(brokers=len(shape.brokers), heap_mb=shape.heap_mb, ports=ports)
+        if settings.port == 0 and all(is_free(port) for port in shape.ports):
+            return shape
+        count = len(shape.brokers)
+        moved = new_shape(brokers=count, heap_mb=0, ports=_ports(settings.port, count))
         return replace(shape, brokers=moved.brokers)
 
     def _check_broker_count(self, shape: ClusterShape, brokers: int | None) -> None:

@@ -70,6 +70,19 @@ def holder_of(port: int) -> str:
         return f"process {pids[0]}"
 
 
+def is_listening(pid: int, port: int) -> bool:
+    """Return whether the process `pid` listens on `port`."""
+    try:
+        connections = psutil.Process(pid).net_connections(kind="tcp")
+    except psutil.Error:
+        return False
+    return any(
+        connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+        for connection in connections
+        if connection.laddr
+    )
+
+
 def require_free(ports: tuple[int, ...]) -> None:
     """Check that every port can be used.
 

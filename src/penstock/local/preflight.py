@@ -60,8 +60,7 @@ def check_machine(shape: ClusterShape, folder: PlatformFolder) -> None:
         PenstockError: the class that fits the first obstacle.
     """
     check_version(shape, folder.root)
-    ports = [port for b in shape.brokers for port in (b.port, b.controller_port)]
-    require_free(tuple(ports))
+    require_free(shape.ports)
     check_memory(shape, available_mb=psutil.virtual_memory().available // 1_000_000)
     check_disk(shape, folder.root, free_mb=shutil.disk_usage(folder.root).free // 1_000_000)
 

@@ -14,7 +14,6 @@ import logging
 import os
 import queue
 import signal
-import socket
 import sys
 import time
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ from penstock.local.control import (
 )
 from penstock.local.exits import describe_exit, log_size
 from penstock.local.folder import PlatformFolder
-from penstock.local.ports import HOST
+from penstock.local.ports import is_listening
 from penstock.local.processes import MARKER
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ class Supervisor:
     def _look(self) -> None:
         now = time.monotonic()
         for child in self._children.values():
-            if child.state is BrokerState.STARTING and _is_listening(child.shape.port):
+            if child.state is BrokerState.STARTING and _is_listening(child):
                 child.enter(BrokerState.RUNNING)
                 logger.info("broker running", extra={"broker": child.shape.broker_id})
             elif child.state is BrokerState.RESTARTING and now >= child.restart_at:
@@ -258,12 +257,9 @@ class Supervisor:
                 self._stop(child, force=False)
 
 
-def _is_listening(port: int) -> bool:
-    try:
-        socket.create_connection((HOST, port), timeout=0.5).close()
-    except OSError:
-        return False
-    return True
+def _is_listening(child: Child) -> bool:
+    """Return whether the broker itself, not a stranger, listens on its port."""
+    return child.process is not None and is_listening(child.process.pid, child.shape.port)
 
 
 def _log_to(path: Path) -> None:
