@@ -203,9 +203,7 @@ def ensure_dynamic_configs(names: Iterable[str], entries: Iterable[ConfigEntry])
     # A name that no broker knows can be set all the same; then it counts as read-only, and
     # removing it must stay possible.
     dynamic = (ConfigSource.BROKER, ConfigSource.CLUSTER)
-    read_only = {
-        entry.name for entry in entries if entry.read_only and entry.source not in dynamic
-    }
+    read_only = {entry.name for entry in entries if entry.read_only and entry.source not in dynamic}
     for name in names:
         if name in read_only:
             raise ReadOnlyConfigError(name)

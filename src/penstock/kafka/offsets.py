@@ -7,6 +7,7 @@ leave gaps. Committed offsets of consumer groups live in `kafka/groups.py`.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -16,10 +17,12 @@ from confluent_kafka import IsolationLevel
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from penstock.kafka.errors import ClusterBusyError
 from penstock.names import Offset, Partition, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from concurrent.futures import Future
 
     from confluent_kafka.admin._listoffsets import ListOffsetsResultInfo
 
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _MAX_TIMESTAMP: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+
+# An overview waits this long for an election to end: about what one takes on a healthy cluster.
+_ELECTION_SECONDS = 1.0
+_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,6 +63,14 @@ class NewestRecord:
 
     offset: Offset
     timestamp: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Where a partition begins and ends."""
+
+    first: Offset
+    end: Offset
 
 
 def first_offsets(
@@ -131,6 +146,25 @@ def newest_records(
     return {partition: _newest(answer) for partition, answer in answers.items()}
 
 
+def known_bounds(
+    admin: Admin, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, Bounds]:
+    """Return where each partition begins and ends; one without a leader now is left out.
+
+    For overviews, which one broken partition must not spoil.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+        ClusterError: another subclass, for what else went wrong.
+    """
+    firsts = _known(admin, partitions, _EARLIEST)
+    ends = _known(admin, list(firsts), _LATEST)
+    return {
+        partition: Bounds(first=Offset(firsts[partition].offset), end=Offset(answer.offset))
+        for partition, answer in ends.items()
+    }
+
+
 def _newest(answer: ListOffsetsResultInfo) -> NewestRecord | None:
     if answer.offset < 0:
         return None
@@ -141,24 +175,53 @@ def _newest(answer: ListOffsetsResultInfo) -> NewestRecord | None:
 def _listed(
     admin: Admin, partitions: Collection[TopicPartition], spec: OffsetSpec, isolation: Isolation
 ) -> dict[TopicPartition, ListOffsetsResultInfo]:
+    """Ask for all partitions, again while one of them has no leader."""
+
+    def answers() -> dict[TopicPartition, ListOffsetsResultInfo]:
+        asked = _asked(admin, partitions, spec, isolation)
+        return {item: _answer(admin, item, future) for item, future in asked.items()}
+
+    return admin.retried(answers)
+
+
+def _known(
+    admin: Admin, partitions: Collection[TopicPartition], spec: OffsetSpec
+) -> dict[TopicPartition, ListOffsetsResultInfo]:
+    """Ask for all partitions, briefly again for those without a leader, and leave those out."""
+    answers: dict[TopicPartition, ListOffsetsResultInfo] = {}
+    missing = list(partitions)
+    deadline = time.monotonic() + _ELECTION_SECONDS
+    while missing:
+        asked = _asked(admin, missing, spec, Isolation.READ_UNCOMMITTED)
+        for item, future in asked.items():
+            try:
+                answers[item] = _answer(admin, item, future)
+            except ClusterBusyError:
+                continue
+        missing = [item for item in missing if item not in answers]
+        if time.monotonic() > deadline:
+            break
+        if missing:
+            time.sleep(_PAUSE_SECONDS)
+    return answers
+
+
+def _asked(
+    admin: Admin, partitions: Collection[TopicPartition], spec: OffsetSpec, isolation: Isolation
+) -> dict[TopicPartition, Future[ListOffsetsResultInfo]]:
     if not partitions:
         return {}  # the client refuses an empty request
     asked = {ClientPartition(item.topic, item.partition): item for item in partitions}
+    futures = admin.client.list_offsets(
+        dict.fromkeys(asked, spec),
+        isolation_level=IsolationLevel[isolation.name],
+        request_timeout=admin.timeout_seconds,
+    )
+    return {item: futures[client] for client, item in asked.items()}
 
-    def answers() -> dict[TopicPartition, ListOffsetsResultInfo]:
-        futures = admin.client.list_offsets(
-            dict.fromkeys(asked, spec),
-            isolation_level=IsolationLevel[isolation.name],
-            request_timeout=admin.timeout_seconds,
-        )
-        return {
-            item: admin.await_one(
-                futures[client],
-                f"list offsets of `{item}`",
-                topic=item.topic,
-                partition=item.partition,
-            )
-            for client, item in asked.items()
-        }
 
-    return admin.retried(answers)
+def _answer(
+    admin: Admin, item: TopicPartition, future: Future[ListOffsetsResultInfo]
+) -> ListOffsetsResultInfo:
+    action = f"list offsets of `{item}`"
+    return admin.await_one(future, action, topic=item.topic, partition=item.partition)

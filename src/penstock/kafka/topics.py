@@ -17,7 +17,7 @@ from confluent_kafka import TopicCollection
 from penstock.kafka.configs import topic_configs
 from penstock.kafka.errors import UnknownTopicError
 from penstock.kafka.log_directories import log_directories
-from penstock.kafka.offsets import TopicPartition, end_offsets, first_offsets, newest_records
+from penstock.kafka.offsets import TopicPartition, end_offsets, known_bounds, newest_records
 from penstock.kafka.wire import Address
 from penstock.names import BrokerId, Offset, Partition, TopicName
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from penstock.kafka.admin import Admin
     from penstock.kafka.configs import ConfigEntry
     from penstock.kafka.log_directories import LogDirectory
+    from penstock.kafka.offsets import Bounds
 
 # Kafka's own topics start with two underscores, ours on a platform with `_penstock.`.
 _INTERNAL_PREFIXES = ("__", "_penstock.")
@@ -180,8 +181,7 @@ def describe_topics(admin: Admin, names: Sequence[TopicName]) -> tuple[TopicDesc
         if partition.leader is not None and partition.leader.id >= 0
     ]
     details = _Details(
-        firsts=first_offsets(admin, led),
-        ends=end_offsets(admin, led),
+        bounds=known_bounds(admin, led),
         sizes=ReplicaSizes.of(log_directories(admin, addresses(admin))),
         configs=topic_configs(admin, names),
     )
@@ -268,8 +268,7 @@ class ReplicaSizes:
 class _Details:
     """What was asked about many topics, ready to be dealt out to each."""
 
-    firsts: Mapping[TopicPartition, Offset]
-    ends: Mapping[TopicPartition, Offset]
+    bounds: Mapping[TopicPartition, Bounds]
     sizes: ReplicaSizes
     configs: Mapping[TopicName, tuple[ConfigEntry, ...]]
 
@@ -296,13 +295,14 @@ class _Details:
         key = TopicPartition(topic, Partition(layout.id))
         led = layout.leader is not None and layout.leader.id >= 0
         leader = BrokerId(layout.leader.id) if led else None
+        bounds = self.bounds.get(key)
         return PartitionDescription(
             partition=key.partition,
             leader=leader,
             replicas=tuple(BrokerId(node.id) for node in layout.replicas),
             in_sync=tuple(BrokerId(node.id) for node in layout.isr),
-            first=self.firsts.get(key),
-            end=self.ends.get(key),
+            first=bounds.first if bounds else None,
+            end=bounds.end if bounds else None,
             size_bytes=self.sizes.replica(leader, key),
         )
 
