@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def tail_log(path: Path, count: int) -> list[str]:
         return [line.rstrip("\n") for line in deque(file, maxlen=count)]
 
 
-def follow_log(path: Path, *, pause: Callable[[], None]) -> Iterator[str]:
+def follow_log(path: Path, *, pause: Callable[[], None]) -> Generator[str, None, None]:
     """Yield lines as they are written from now on, also into the file that a rotation begins.
 
     Args:
@@ -24,8 +24,17 @@ def follow_log(path: Path, *, pause: Callable[[], None]) -> Iterator[str]:
     """
     while not path.exists():
         pause()
-    file = _open(path)
-    file.seek(0, 2)
+    whence = os.SEEK_END
+    while True:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            file.seek(0, whence)
+            yield from _lines_until_rotation(path, file, pause)
+        whence = os.SEEK_SET
+
+
+def _lines_until_rotation(
+    path: Path, file: TextIOWrapper, pause: Callable[[], None]
+) -> Iterator[str]:
     partial = ""
     while True:
         chunk = file.readline()
@@ -35,14 +44,9 @@ def follow_log(path: Path, *, pause: Callable[[], None]) -> Iterator[str]:
         elif chunk:
             partial += chunk
         elif _was_rotated(path, file):
-            file.close()
-            file = _open(path)
+            return
         else:
             pause()
-
-
-def _open(path: Path) -> TextIOWrapper:
-    return path.open(encoding="utf-8", errors="replace")
 
 
 def _was_rotated(path: Path, file: TextIOWrapper) -> bool:
