@@ -79,11 +79,10 @@ class BugError(PenstockError):
     code = "PEN-900"
 
     def __init__(self, err: Exception, *, report: Path | None) -> None:
-        name = type(err).__name__
-        where = f"`{report}` holds the traceback" if report else "`--verbose` shows the traceback"
+        fault = traceback.format_exception_only(err)[-1].strip()
+        where = f"`{report}` holds" if report else "`penstock --verbose` shows"
         super().__init__(
-            f"this is a bug in Penstock: {name}: {err}" if str(err) else f"a bug: {name}",
-            hint=f"please report it; {where}",
+            f"this is a bug in Penstock: {fault}", hint=f"please report it; {where} the traceback"
         )
 
 
