@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock.java import JarSet, ensure_jars, find_java
-from penstock.kafka import Admin, Connection, await_round_trip
+from penstock.kafka import Admin, Connection, await_round_trip, create_topic
 from penstock.local.broker import (
     BrokerCommand,
     Folders,
@@ -105,14 +105,12 @@ class KafkaCluster:
         config: Mapping[str, str] | None = None,
     ) -> TopicName:
         """Create a topic and return its name."""
-        from confluent_kafka.cimpl import NewTopic
-
         with Admin(self.connection) as admin:
-            new = NewTopic(
-                name,
-                partition_count,
-                replication_factor or len(self.broker_ids),
-                config=dict(config or {}),
+            create_topic(
+                admin,
+                TopicName(name),
+                partition_count=partition_count,
+                replication_factor=replication_factor or len(self.broker_ids),
+                config=config,
             )
-            admin.client.create_topics([new])[name].result(10)
         return TopicName(name)

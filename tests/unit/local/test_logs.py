@@ -1,8 +1,11 @@
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.local.logs import follow_log, tail_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_the_last_lines_are_returned(tmp_path: Path) -> None:
