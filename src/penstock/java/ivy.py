@@ -28,7 +28,7 @@ try 46 modules for 10 seconds each without a word."""
 PID_FILE = "ivy.pid"
 
 # The public repository is Ivy's own default. Its metadata is not needed, because the lock is a
-# closed list, nor are its checksums, because the lock has better ones: that is six times faster.
+# closed list, nor are its checksums, because the lock has better ones: that is three times faster.
 _DIRECT_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="public"/>
