@@ -45,7 +45,7 @@ class KafkaCluster:
         """Run `brokers` brokers on free ports, with their data below `data_dir`."""
         settings = load_settings()
         command = BrokerCommand(
-            java=find_java().executable,
+            java=find_java(cache_dir=settings.java.cache_dir).executable,
             jars=ensure_jars(JarSet.KAFKA, settings.java),
             shape=new_shape(brokers=brokers, heap_mb=heap_mb),
             folders=Folders(root=data_dir),

@@ -257,7 +257,7 @@ class Platform:
         self, shape: ClusterShape, java_settings: JavaSettings, emit: Emit
     ) -> BrokerCommand:
         """Write everything the supervisor needs, fetching jars if due."""
-        java = find_java()
+        java = find_java(cache_dir=java_settings.cache_dir)
         launch = Launch(
             java=java.executable, jars=ensure_jars(JarSet.KAFKA, java_settings, emit, java)
         )
