@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-from penstock.local.cluster import KafkaCluster
 
 from penstock.kafka import Connection
+from penstock.local.cluster import KafkaCluster
 from penstock.names import TopicName
+from support.postgres import postgres, postgres_dsn
+
+__all__ = ["postgres", "postgres_dsn"]  # fixtures that are defined elsewhere
 
 
 @pytest.fixture(scope="session")

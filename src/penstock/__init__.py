@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.kafka import Consumer, Producer, worker
+    from penstock.kafka import Consumer, DatabaseOffsets, Producer, Record, worker
 
-__all__ = ["Consumer", "Producer", "worker"]
+__all__ = ["Consumer", "DatabaseOffsets", "Producer", "Record", "worker"]
 
 
 def __getattr__(name: str) -> object:

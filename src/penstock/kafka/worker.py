@@ -14,7 +14,7 @@ import inspect
 import logging
 import threading
 import time
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
 
@@ -42,7 +42,7 @@ from penstock.kafka.worker_options import InvalidWorkerError, WorkerOptions
 from penstock.names import GroupId, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from penstock.kafka.commits import CommitPolicy
     from penstock.kafka.handling import Handling
@@ -93,7 +93,7 @@ class Worker:
             )
         self.options = options
         self._handler, self._offsets = handler, offsets
-        self._name = f"{handler.__module__}.{handler.__qualname__}"
+        self.name = f"{handler.__module__}.{handler.__qualname__}"
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._reset()
@@ -101,13 +101,15 @@ class Worker:
     def _reset(self) -> None:
         self._state = WorkerState.IDLE
         self._consumer: Consumer | None = None
-        self._handled = self._failed_attempts = self._dead_lettered = 0
+        self._handled = self._failed_attempts = self._dead_lettered = self._overtaken = 0
         self._partitions: tuple[TopicPartition, ...] = ()
         self._lag: int | None = None
         self._next_lag = 0.0
         self._last_record_at: datetime | None = None
         self._in_hand_since: float | None = None
         self._failure: str | None = None
+        self.health_port: int | None = None
+        """Where health is served; it tells which port was taken when 0 was asked for."""
 
     def __call__(self, *arguments: Any) -> None:  # noqa: ANN401 - the handler's own arguments
         """Call the handler itself, as a test of it does."""
@@ -121,7 +123,8 @@ class Worker:
 
         Args:
             connection: the cluster, or its bootstrap addresses.
-            health_port: where to answer `GET /health` on this machine; None: nowhere.
+            health_port: where to answer `GET /health` on this machine; 0: on a free port, which
+                the attribute `health_port` tells; None: nowhere.
 
         Raises:
             HandlerFailedError: a record failed for good and there is no dead-letter topic.
@@ -133,7 +136,7 @@ class Worker:
         if isinstance(connection, str):
             connection = Connection(bootstrap=connection)
         if not self._lock.acquire(blocking=False):
-            raise WorkerRunningError(self._name)
+            raise WorkerRunningError(self.name)
         try:
             self._reset()
             with self._stopped_by_signals(), self._health_served(health_port):
@@ -166,6 +169,7 @@ class Worker:
             handled=self._handled,
             failed_attempts=self._failed_attempts,
             dead_lettered=self._dead_lettered,
+            overtaken=self._overtaken,
             partitions=self._partitions,
             lag=self._lag,
             last_record_at=self._last_record_at,
@@ -186,7 +190,7 @@ class Worker:
         finally:
             self._consumer, self._partitions = None, ()
         self._state = WorkerState.STOPPED
-        logger.info("worker stopped", extra={"worker": self._name, "handled": self._handled})
+        logger.info("worker stopped", extra={"worker": self.name, "handled": self._handled})
 
     def _handle_all(self, connection: Connection) -> None:
         with ExitStack() as stack:
@@ -198,7 +202,7 @@ class Worker:
             consumer = self._consumer = self._new_consumer(connection, handling)
             with consumer:
                 self._state = WorkerState.RUNNING
-                logger.info("worker started", extra={"worker": self._name})
+                logger.info("worker started", extra={"worker": self.name})
                 while not self._stopping.is_set():
                     self._poll_once(consumer, handling, letters)
 
@@ -207,7 +211,7 @@ class Worker:
             record = consumer.poll(_POLL_SECONDS)
         except (CommitFailedError, PollIntervalExceededError) as err:
             # The group went on without this worker; what it had not committed comes again.
-            logger.warning("partitions were lost", extra={"worker": self._name, "fault": str(err)})
+            logger.warning("partitions were lost", extra={"worker": self.name, "fault": str(err)})
             return
         self._note_lag(consumer)
         if record is None:
@@ -219,8 +223,9 @@ class Worker:
         except OffsetMovedError as moved:
             logger.warning(
                 "another worker has moved the stored offset",
-                extra={"worker": self._name, "partition": str(moved.partition)},
+                extra={"worker": self.name, "partition": str(moved.partition)},
             )
+            self._overtaken += 1
             handling.catch_up(consumer, moved.partition)
         finally:
             self._in_hand_since = None
@@ -237,7 +242,7 @@ class Worker:
                     record,
                     topic=self.options.dead_letters,
                     group=self.options.group,
-                    handler=self._name,
+                    handler=self.name,
                     error=failed if cause is None else cause,
                 )
             )
@@ -245,7 +250,7 @@ class Worker:
             self._dead_lettered += 1
             logger.warning(
                 "a record became a dead letter",
-                extra={"worker": self._name, "topic": record.topic, "fault": str(failed)},
+                extra={"worker": self.name, "topic": record.topic, "fault": str(failed)},
             )
         else:
             self._handled += 1
@@ -258,7 +263,7 @@ class Worker:
                 self._failed_attempts += 1
                 if delay is None or not isinstance(raised.error, self.options.retry_on):
                     raise HandlerFailedError(
-                        record, handler=self._name, attempts=attempts, error=raised.error
+                        record, handler=self.name, attempts=attempts, error=raised.error
                     ) from raised.error
                 self._log_retry(record, raised.error)
             except OffsetStoreFailedError as failed:
@@ -273,7 +278,7 @@ class Worker:
         logger.warning(
             "a record failed and is tried again",
             extra={
-                "worker": self._name,
+                "worker": self.name,
                 "topic": record.topic,
                 "partition": record.partition,
                 "offset": record.offset,
@@ -325,8 +330,13 @@ class Worker:
             self._lag = consumer.lag()
             self._next_lag = time.monotonic() + _LAG_EVERY_SECONDS
 
-    def _health_served(self, port: int | None) -> AbstractContextManager[object]:
-        return nullcontext() if port is None else served_health(port, self.health)
+    @contextmanager
+    def _health_served(self, port: int | None) -> Iterator[None]:
+        if port is None:
+            yield
+            return
+        with served_health(port, self.health) as self.health_port:
+            yield
 
     def _stopped_by_signals(self) -> AbstractContextManager[None]:
         if threading.current_thread() is not threading.main_thread():

@@ -54,6 +54,9 @@ class WorkerHealth:
     """Calls of the handler that raised; a record may account for several."""
 
     dead_lettered: int
+    overtaken: int
+    """Records that another worker had handled when this one came to them."""
+
     partitions: tuple[TopicPartition, ...]
     lag: int | None
     """Offsets between the worker and the end of its partitions; None before the first fetch."""
