@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 
+from penstock.kafka.errors import UnknownTopicError
 from penstock.kafka.offsets import TopicPartition, end_offsets, first_offsets
 from penstock.names import GroupId, Offset, Partition, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from confluent_kafka import TopicPartition as ClientPartition
 
@@ -86,9 +87,8 @@ def partition_lags(
     Raises:
         ClusterError: the subclass that fits.
     """
-    existing = existing_partitions(admin, {item.topic for item in partitions})
-    present = [item for item in partitions if item in existing]
-    firsts, ends = first_offsets(admin, present), end_offsets(admin, present)
+    firsts = _of_existing(admin, partitions, first_offsets)
+    ends = _of_existing(admin, partitions, end_offsets)
     return tuple(
         PartitionLag(
             partition=item,
@@ -147,8 +147,7 @@ def total_lags(
         ClusterError: the subclass that fits.
     """
     asked = {partition for commits in committed.values() for partition in commits}
-    existing = existing_partitions(admin, {partition.topic for partition in asked})
-    ends = end_offsets(admin, asked & existing)
+    ends = _of_existing(admin, asked, end_offsets)
     return {
         group: total_lag(
             PartitionLag(
@@ -158,6 +157,25 @@ def total_lags(
         )
         for group, commits in committed.items()
     }
+
+
+def _of_existing(
+    admin: Admin,
+    partitions: Collection[TopicPartition],
+    ask: Callable[[Admin, Collection[TopicPartition]], dict[TopicPartition, Offset]],
+) -> dict[TopicPartition, Offset]:
+    """Return what `ask` says about those of `partitions` that exist.
+
+    A topic may be deleted between the look at the list of topics and the question: it is then
+    left out as well. Every round leaves out one more topic, so the rounds end.
+    """
+    existing = existing_partitions(admin, {item.topic for item in partitions})
+    present = [item for item in partitions if item in existing]
+    while True:
+        try:
+            return ask(admin, present)
+        except UnknownTopicError as err:
+            present = [item for item in present if item.topic != err.topic]
 
 
 def as_partition(item: ClientPartition) -> TopicPartition:
