@@ -52,6 +52,7 @@ def bare_seconds(bootstrap: str, topic: str, records: int) -> float:
         acks=Acks.ALL,
         compression=Compression.LZ4,
         linger_seconds=0.005,
+        batch_bytes=60_000,
         buffer_records=100_000,
         buffer_bytes=64 * 1024 * 1024,
         block_seconds=60.0,

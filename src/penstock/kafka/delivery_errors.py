@@ -54,12 +54,9 @@ class RetriableDeliveryError(DeliveryError):
 
 
 class RecordTooLargeError(DeliveryError):
-    """A record is larger than the producer or the topic allows."""
+    """A record, or the batch it was sent in, is larger than the producer or the topic allows."""
 
     code = "PEN-454"
-
-    def __init__(self, topic: str, *, found: int, limit: str, hint: str) -> None:
-        super().__init__(topic, reason=f"it has {found} bytes, and {limit}", hint=hint)
 
 
 class ProducerFailedError(DeliveryError):
@@ -185,6 +182,7 @@ class DeliveryTerms:
 
     bootstrap: str
     max_record_bytes: int
+    batch_bytes: int
     delivery_timeout_seconds: float
 
 
@@ -192,8 +190,8 @@ def too_large_here(record: OutgoingRecord, terms: DeliveryTerms) -> RecordTooLar
     """Return the error for a record that the producer itself refuses by its size."""
     return RecordTooLargeError(
         record.topic,
-        found=record.byte_count,
-        limit=f"this producer allows {terms.max_record_bytes} with its framing",
+        reason=f"it has {record.byte_count} bytes, and this producer allows "
+        f"{terms.max_record_bytes}",
         hint="raise `max_record_bytes=` of the producer, and `max.message.bytes` of the topic; or "
         "store the content elsewhere and send a reference",
     )
@@ -207,12 +205,7 @@ def delivery_error(
     if code in _BROKEN_PRODUCER or err.fatal():
         return ProducerFailedError(topic, reason=err.str())
     if code == _TOO_LARGE:
-        return RecordTooLargeError(
-            topic,
-            found=byte_count,
-            limit="the topic's `max.message.bytes` is less",
-            hint=f"`penstock topics alter {topic} --config max.message.bytes=…`, or compress",
-        )
+        return _too_large_there(topic, byte_count, terms)
     if code in _TIMED_OUT:
         return _timed_out(topic, terms)
     if code in _GIVEN_UP:
@@ -230,6 +223,27 @@ def delivery_error(
     cause = translated(err, action=f"write to `{topic}`", bootstrap=terms.bootstrap, topic=topic)
     kind = RetriableDeliveryError if cause.retryable else DeliveryError
     return kind(topic, reason=cause.message, hint=cause.hint)
+
+
+def _too_large_there(topic: str, byte_count: int, terms: DeliveryTerms) -> RecordTooLargeError:
+    """Tell a record that was alone in its batch from one that had company.
+
+    The broker measures batches and refuses them whole, and the client does not split them. A
+    record of `batch_bytes` or more has no company.
+    """
+    alter = f"`penstock topics alter {topic} --config max.message.bytes=…`"
+    if byte_count >= terms.batch_bytes:
+        return RecordTooLargeError(
+            topic,
+            reason=f"it has {byte_count} bytes, and the topic's `max.message.bytes` is less",
+            hint=f"{alter}, or store the content elsewhere and send a reference",
+        )
+    return RecordTooLargeError(
+        topic,
+        reason=f"it has {byte_count} bytes, and the batch it was sent in is larger than the "
+        f"topic's `max.message.bytes`",
+        hint=f"{alter}, or set `batch_bytes=` of the producer (now {terms.batch_bytes}) below it",
+    )
 
 
 def _timed_out(topic: str, terms: DeliveryTerms) -> RetriableDeliveryError:

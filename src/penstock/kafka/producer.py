@@ -78,6 +78,8 @@ class Producer:
         acks: who must have a record. Anything but `ALL` switches idempotence off.
         compression: of batches.
         linger_seconds: how long a batch may wait for more records.
+        batch_bytes: how large a batch of several records may grow. A broker refuses a batch that
+            is larger than the topic's `max.message.bytes` with all its records, so keep it below.
         buffer_records: how many records may wait for their acknowledgement.
         buffer_bytes: how many bytes of them.
         block_seconds: how long `send` waits for room in the buffer.
@@ -100,6 +102,7 @@ class Producer:
         acks: Acks = Acks.ALL,
         compression: Compression = Compression.LZ4,
         linger_seconds: float = 0.005,
+        batch_bytes: int = 60_000,
         buffer_records: int = 100_000,
         buffer_bytes: int = 64 * 1024 * 1024,
         block_seconds: float = 60.0,
@@ -116,6 +119,7 @@ class Producer:
             acks=Acks(acks),
             compression=Compression(compression),
             linger_seconds=linger_seconds,
+            batch_bytes=batch_bytes,
             buffer_records=buffer_records,
             buffer_bytes=buffer_bytes,
             block_seconds=block_seconds,
@@ -127,11 +131,12 @@ class Producer:
         self._terms = DeliveryTerms(
             bootstrap=self._connection.bootstrap,
             max_record_bytes=max_record_bytes,
+            batch_bytes=batch_bytes,
             delivery_timeout_seconds=delivery_timeout_seconds,
         )
         self._partitioner = partitioner
         self._callback_error: Exception | None = None
-        self._closed = False
+        self._closing = self._ended = False
         stored = Spool(spool, limit_bytes=spool_limit_bytes) if spool else None
         self._tally = Tally(sent=stored.pending if stored else 0)
         self._pump = Pump()
@@ -236,8 +241,7 @@ class Producer:
 
     def send_record(self, record: OutgoingRecord, *, on_delivery: OnDelivery | None = None) -> None:
         """Send a record that is already built; otherwise as `send`."""
-        if self._closed:
-            raise ProducerClosedError
+        self._refuse_when_closed()
         byte_count = record.byte_count
         if byte_count > self._options.max_record_bytes:
             raise too_large_here(record, self._terms)
@@ -273,8 +277,7 @@ class Producer:
             DeliveryCallbackError: an `on_delivery` function raised.
         """
         self._refuse_to_wait_for_itself("flush")
-        if self._closed:
-            raise ProducerClosedError
+        self._refuse_when_closed()
         limit = self._longest_delivery_seconds() if timeout_seconds is None else timeout_seconds
         left = self._wait_until_settled(limit)
         if left:
@@ -296,9 +299,9 @@ class Producer:
             DeliveriesFailedError, UndeliveredError, DeliveryCallbackError: as `flush`.
         """
         self._refuse_to_wait_for_itself("close")
-        if self._closed:
+        if self._closing:
             return
-        self._closed = True
+        self._closing = True
         default = _SPOOL_CLOSE_SECONDS if self._feeder else self._longest_delivery_seconds()
         limit = default if timeout_seconds is None else timeout_seconds
         try:
@@ -378,18 +381,17 @@ class Producer:
         self._settle(self._report_of(err, message), on_delivery)
 
     def _settle(self, report: DeliveryReport, on_delivery: OnDelivery | None) -> None:
-        """Count a record whose fate is known, and tell who asked."""
+        """Tell who asked, then count: when `flush` returns, every `on_delivery` has returned."""
+        if on_delivery is not None:
+            try:
+                on_delivery(report)
+            except Exception as err:  # the caller's code in our thread; raised by `flush`
+                logger.exception("an on_delivery function raised")
+                self._callback_error = self._callback_error or err
         if isinstance(report, DeliveryError):
             self._tally.count_failed(report, told=on_delivery is not None)
         else:
             self._tally.count_delivered(report.latency_seconds)
-        if on_delivery is None:
-            return
-        try:
-            on_delivery(report)
-        except Exception as err:  # the caller's code at the top of our thread; raised by `flush`
-            logger.exception("an on_delivery function raised")
-            self._callback_error = self._callback_error or err
 
     def _report_of(self, err: KafkaError | None, message: Message) -> DeliveryReport:
         topic, partition = message.topic() or "", message.partition()
@@ -427,6 +429,7 @@ class Producer:
     def _end_client(self) -> None:
         if self._feeder is not None:
             self._feeder.stop()
+        self._ended = True
         self._client.purge()
         if self._feeder is None:
             # The reports of the records given up: every `on_delivery` is called exactly once.
@@ -446,6 +449,11 @@ class Producer:
         error, self._callback_error = self._callback_error, None
         if error is not None:
             raise DeliveryCallbackError(error) from error
+
+    def _refuse_when_closed(self) -> None:
+        # While `close` waits, an `on_delivery` function may still send what follows.
+        if self._ended or (self._closing and not self._pump.runs_here()):
+            raise ProducerClosedError
 
     def _refuse_to_wait_for_itself(self, call: str) -> None:
         if self._pump.runs_here():

@@ -51,6 +51,7 @@ class ProducerOptions:
     acks: Acks
     compression: Compression
     linger_seconds: float
+    batch_bytes: int
     buffer_records: int
     buffer_bytes: int
     block_seconds: float
@@ -66,6 +67,7 @@ class ProducerOptions:
             InvalidProducerSettingError: the first setting that is wrong.
         """
         self._require_between("linger_seconds", 0, 900)
+        self._require_between("batch_bytes", 1, 1_000_000_000)
         self._require_between("buffer_records", 1, 10_000_000)
         self._require_between("buffer_bytes", 1_024, 2_000_000_000_000)
         self._require_between("block_seconds", 0, _LONGEST_DELIVERY_SECONDS)
@@ -100,6 +102,7 @@ class ProducerOptions:
             "partitioner": "murmur2_random",
             "compression.type": self.compression.value,
             "linger.ms": self.linger_seconds * 1000,
+            "batch.size": self.batch_bytes,
             "queue.buffering.max.messages": self.buffer_records,
             "queue.buffering.max.kbytes": self.buffer_bytes // 1024,
             "message.max.bytes": self.max_record_bytes,

@@ -25,7 +25,9 @@ from penstock.names import Partition, TopicName
 
 NOWHERE = "127.0.0.1:1"
 MOMENT = datetime(2026, 5, 1, 12, tzinfo=UTC)
-TERMS = DeliveryTerms(bootstrap=NOWHERE, max_record_bytes=1000, delivery_timeout_seconds=120)
+TERMS = DeliveryTerms(
+    bootstrap=NOWHERE, max_record_bytes=10_000, batch_bytes=1000, delivery_timeout_seconds=120
+)
 
 
 def test_text_is_encoded_and_bytes_stay_as_they_are() -> None:
@@ -128,6 +130,26 @@ def test_retriable_and_fatal_failures_are_told_apart(code: int, kind: type[Deliv
 
     assert type(error) is kind
     assert error.retryable is (kind is RetriableDeliveryError)
+
+
+@pytest.mark.parametrize(
+    ("byte_count", "blamed"),
+    [
+        (1000, "the topic's `max.message.bytes` is less"),
+        (999, "the batch it was sent in is larger"),
+    ],
+    ids=["alone", "in company"],
+)
+def test_a_record_is_not_blamed_for_its_batch(byte_count: int, blamed: str) -> None:
+    error = delivery_error(
+        KafkaError(KafkaError.MSG_SIZE_TOO_LARGE),
+        topic="orders",
+        partition=0,
+        byte_count=byte_count,
+        terms=TERMS,
+    )
+
+    assert f"it has {byte_count} bytes, and {blamed}" in error.message
 
 
 def test_percentiles_are_within_a_tenth_of_the_truth() -> None:

@@ -1,0 +1,83 @@
+"""What stands in a topic, read by the bare client: our producer is not judged by our consumer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A record in a partition."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int = 0
+
+
+def topic_contents(bootstrap: str, topic: str) -> list[Stored]:
+    """Return all records of `topic` by partition and offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"contents-of-{topic}",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+    )
+    try:
+        partitions = consumer.list_topics(topic, timeout=20).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        return sorted(_until_the_ends(consumer, len(partitions)), key=_position)
+    finally:
+        consumer.close()
+
+
+def values_by_partition(bootstrap: str, topic: str) -> dict[int, list[bytes | None]]:
+    """Return the values of each partition that has any, in their order."""
+    found: dict[int, list[bytes | None]] = {}
+    for record in topic_contents(bootstrap, topic):
+        found.setdefault(record.partition, []).append(record.value)
+    return found
+
+
+def _until_the_ends(consumer: Consumer, partition_count: int) -> list[Stored]:
+    found, ended = [], 0
+    while ended < partition_count:
+        message = consumer.poll(20)
+        assert message is not None, "the topic did not answer within 20 s"
+        error = message.error()
+        if error is None:
+            found.append(_stored(message))
+        else:
+            assert error.code() == KafkaError._PARTITION_EOF, error  # noqa: SLF001
+            ended += 1
+    return found
+
+
+def _stored(message: Message) -> Stored:
+    headers = message.headers() or []
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    return Stored(
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        key=message.key(),
+        value=message.value(),
+        headers=tuple((name, _bytes(value)) for name, value in pairs),
+        timestamp_ms=message.timestamp()[1],
+    )
+
+
+def _position(record: Stored) -> tuple[int, int]:
+    return record.partition, record.offset
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
