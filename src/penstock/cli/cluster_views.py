@@ -45,6 +45,7 @@ def _broker_payload(broker: BrokerDescription) -> dict[str, object]:
         "host": broker.host,
         "port": broker.port,
         "rack": broker.rack,
+        "reachable": broker.reachable,
         "leaders": broker.leader_count,
         "replicas": broker.replica_count,
         "disk_bytes": broker.disk_bytes,
@@ -98,12 +99,13 @@ def print_cluster(cluster: ClusterDescription) -> None:
 
 def _print_brokers(cluster: ClusterDescription) -> None:
     table(
-        ["broker", "address", "rack", "leaders", "replicas", "used", "free"],
+        ["broker", "address", "rack", "up", "leaders", "replicas", "used", "free"],
         [
             [
                 broker.broker_id,
                 f"{broker.host}:{broker.port}",
                 broker.rack,
+                broker.reachable,
                 broker.leader_count,
                 broker.replica_count,
                 _bytes(broker.disk_bytes),

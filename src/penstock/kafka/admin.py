@@ -23,7 +23,7 @@ from penstock.kafka.errors import (
     UnknownTopicError,
     translated,
 )
-from penstock.kafka.reachability import ensure_reachable
+from penstock.kafka.reachability import Address, accepts, ensure_reachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,6 +79,24 @@ class Admin:
         return AdminClient(self.connection.client_config() | {"log_level": 0})
 
     @property
+    def steered_client(self) -> AdminClient:
+        """The client, once the broker that it takes for the controller is there.
+
+        The client sends all that is not about one broker, one leader or one group to the
+        controller that brokers name; with KRaft that is any of them, which passes requests on.
+        For seconds after a broker has died others still name it, and the client would wait for
+        it until its request times out. Asking again makes it choose another.
+        """
+        deadline = time.monotonic() + self.timeout_seconds
+        while time.monotonic() < deadline:
+            metadata = self.metadata()
+            broker = metadata.brokers.get(metadata.controller_id)
+            if broker is None or accepts(Address(str(broker.host), broker.port)):
+                break
+            time.sleep(_PAUSE_SECONDS)
+        return self.client
+
+    @property
     def timeout_seconds(self) -> float:
         """How long one request may take."""
         return self.connection.request_timeout_seconds
@@ -92,7 +110,7 @@ class Admin:
         try:
             return self.client.list_topics(timeout=self.timeout_seconds)
         except KafkaException as err:
-            raise self.fault(err, "list topics") from err
+            raise self.fault(err, "ask for brokers and topics") from err
 
     def await_one(
         self,
@@ -149,8 +167,9 @@ class Admin:
         fault = translated(err, action=action, bootstrap=bootstrap, topic=topic)
         if isinstance(fault, UnknownTopicError):
             return self._what_is_missing(fault.topic, partition, action)
-        if isinstance(fault, RequestTimedOutError) and not self._any_broker_answers():
-            # The client says "timed out" when it never reached anybody.
+        # The client says "timed out" also when it never reached anybody.
+        lost = isinstance(fault, RequestTimedOutError) and not self._any_broker_answers()
+        if lost or isinstance(fault, ClusterUnreachableError):
             waited = f"no answer within {self.timeout_seconds:g} s"
             return ClusterUnreachableError(bootstrap, tried=f"tried to {action}", reason=waited)
         return fault

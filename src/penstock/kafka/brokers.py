@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from penstock.kafka.log_directories import LogDirectory, log_directories
 from penstock.kafka.quorum import Feature, Quorum, finalized_features, quorum
+from penstock.kafka.reachability import reachable_brokers
 from penstock.kafka.topic_creation import UnknownBrokerError
 from penstock.kafka.topics import ReplicaSizes
-from penstock.kafka.wire import Address
 from penstock.names import BrokerId, TopicName
 
 if TYPE_CHECKING:
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerDescription:
-    """One running broker. Disk fields are None when it could not be asked."""
+    """One broker of the cluster. `directories` is None when it could not be asked."""
 
     broker_id: BrokerId
     host: str
     port: int
     rack: str | None
+    reachable: bool
+    """Whether it accepts connections; a broker that has just died is still a member."""
     leader_count: int
     replica_count: int
     directories: tuple[LogDirectory, ...] | None
@@ -79,19 +81,21 @@ def describe_cluster(admin: Admin) -> ClusterDescription:
         ClusterUnreachableError: no broker answered.
     """
     action = "describe the cluster"
-    future = admin.client.describe_cluster(request_timeout=admin.timeout_seconds)
+    future = admin.steered_client.describe_cluster(request_timeout=admin.timeout_seconds)
     answer: DescribeClusterResult = admin.await_one(future, action)
     metadata = admin.metadata()
     nodes = sorted(answer.nodes, key=lambda node: node.id)
-    where = {BrokerId(node.id): Address(node.host, node.port) for node in nodes}
-    directories = log_directories(admin, where)
+    there = reachable_brokers(admin)
+    directories = log_directories(admin, there)
     partitions = _partitions(metadata)
-    anyone = next(iter(where.values()))
+    anyone = next(iter(there.values()), None)
     return ClusterDescription(
         cluster_id=str(answer.cluster_id),
-        brokers=tuple(_broker(node, partitions, directories) for node in nodes),
-        quorum=quorum(admin, anyone),
-        features=finalized_features(admin, anyone),
+        brokers=tuple(
+            _broker(node, partitions, directories, reachable=node.id in there) for node in nodes
+        ),
+        quorum=None if anyone is None else quorum(admin, anyone),
+        features=None if anyone is None else finalized_features(admin, anyone),
         topic_count=len(metadata.topics),
         partition_count=len(partitions),
         under_replicated_count=sum(len(item.isrs) < len(item.replicas) for item in partitions),
@@ -121,6 +125,8 @@ def _broker(
     node: Node,
     partitions: list[PartitionMetadata],
     directories: Mapping[BrokerId, tuple[LogDirectory, ...]],
+    *,
+    reachable: bool,
 ) -> BrokerDescription:
     leaders = Counter(partition.leader for partition in partitions)
     replicas = Counter(broker for partition in partitions for broker in partition.replicas)
@@ -129,6 +135,7 @@ def _broker(
         host=node.host,
         port=node.port,
         rack=node.rack or None,
+        reachable=reachable,
         leader_count=leaders[node.id],
         replica_count=replicas[node.id],
         directories=directories.get(BrokerId(node.id)),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from confluent_kafka.admin._config import ConfigSource as ClientSource
 
 from penstock.kafka.configs import SOURCES, ConfigEntry, ConfigSource, InvalidConfigValueError
-from penstock.kafka.errors import ClusterError
-from penstock.kafka.topics import addresses
+from penstock.kafka.errors import ClusterError, ClusterUnreachableError
+from penstock.kafka.reachability import reachable_brokers
 from penstock.kafka.wire import (
     NO_TAGS,
     Reader,
@@ -88,7 +88,11 @@ def alter_cluster_defaults(admin: Admin, alterations: Sequence[ConfigAlteration]
 def _ask(admin: Admin, request: Request, decode: Callable[[Reader], Item]) -> Item:
     if not admin.connection.is_plaintext:
         raise ClusterDefaultsNotVisibleError(admin.connection.security.security_protocol)
-    address = next(iter(addresses(admin).values()))
+    address = next(iter(reachable_brokers(admin).values()), None)
+    if address is None:
+        raise ClusterUnreachableError(
+            admin.connection.bootstrap, tried="tried every broker", reason="none answered"
+        )
     return ask(address, request, decode, timeout_seconds=admin.timeout_seconds)
 
 

@@ -128,7 +128,9 @@ def topic_configs(
     if not topics:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
-    futures = admin.client.describe_configs(resources, request_timeout=admin.timeout_seconds)
+    futures = admin.steered_client.describe_configs(
+        resources, request_timeout=admin.timeout_seconds
+    )
     return {
         TopicName(resource.name): _entries(
             admin.await_one(
@@ -279,7 +281,7 @@ def _altered(
 def _apply(
     admin: Admin, resource: ConfigResource, action: str, topic: TopicName | None, *, dry_run: bool
 ) -> None:
-    futures = admin.client.incremental_alter_configs(
+    futures = admin.steered_client.incremental_alter_configs(
         [resource], request_timeout=admin.timeout_seconds, validate_only=dry_run
     )
     try:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.kafka.offsets import TopicPartition
-from penstock.kafka.wire import NO_TAGS, Address, Reader, Request, WireError, ask
+from penstock.kafka.wire import NO_TAGS, Reader, Request, WireError, ask
 from penstock.names import BrokerId, Partition, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from penstock.kafka.admin import Admin
+    from penstock.kafka.reachability import Address
 
 logger = logging.getLogger(__name__)
 

@@ -192,5 +192,7 @@ def _explained(err: ClusterError, topic: TopicName) -> ClusterError:
         and isinstance(cause, KafkaException)
         and error_of(cause).code() == KafkaError.POLICY_VIOLATION
     ):
-        return CompactedTopicError(topic)
+        compacted = CompactedTopicError(topic)
+        compacted.__cause__ = cause
+        return compacted
     return err

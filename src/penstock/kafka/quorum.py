@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from penstock.kafka.admin import Admin
-    from penstock.kafka.wire import Address
+    from penstock.kafka.reachability import Address
 
 Item = TypeVar("Item")
 

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.errors import UsageError
 from penstock.kafka.errors import ClusterUnreachableError
+from penstock.names import BrokerId
 
 if TYPE_CHECKING:
+    from penstock.kafka.admin import Admin
     from penstock.kafka.connection import Connection
 
 _DEFAULT_PORT = 9092  # what librdkafka assumes for an address without one
+# How long a broker may take to accept a connection before it counts as gone.
+_CONNECT_SECONDS = 1.0
+_MAX_THREADS = 16  # brokers tried at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return `host:port`."""
+        return f"{self.host}:{self.port}"
 
 
 class InvalidAddressError(UsageError):
@@ -39,8 +58,8 @@ def ensure_reachable(connection: Connection) -> None:
     addresses = bootstrap_addresses(connection.bootstrap)
     seconds = connection.request_timeout_seconds / len(addresses)
     reasons = []
-    for host, port in addresses:
-        reason = _refusal(host, port, seconds)
+    for address in addresses:
+        reason = _refusal(address, seconds)
         if reason is None:
             return
         reasons.append(reason)
@@ -49,8 +68,28 @@ def ensure_reachable(connection: Connection) -> None:
     )
 
 
-def bootstrap_addresses(bootstrap: str) -> list[tuple[str, int]]:
-    """Return host and port of each address in a comma-separated list.
+def accepts(address: Address) -> bool:
+    """Whether something listens at an address."""
+    return _refusal(address, _CONNECT_SECONDS) is None
+
+
+def reachable_brokers(admin: Admin) -> dict[BrokerId, Address]:
+    """Return the brokers that accept a connection now, in the order of their ids.
+
+    For seconds after a broker has died the others still name it; requests to it would wait.
+    """
+    known = {
+        BrokerId(broker.id): Address(str(broker.host), broker.port)
+        for broker in admin.metadata().brokers.values()
+    }
+    with ThreadPoolExecutor(max_workers=_MAX_THREADS) as pool:
+        answers = zip(known, pool.map(accepts, known.values()), strict=True)
+        there = {broker for broker, accepted in answers if accepted}
+    return {broker: known[broker] for broker in sorted(there)}
+
+
+def bootstrap_addresses(bootstrap: str) -> list[Address]:
+    """Return each address of a comma-separated list.
 
     Raises:
         InvalidAddressError: an address is not `host:port`.
@@ -58,22 +97,22 @@ def bootstrap_addresses(bootstrap: str) -> list[tuple[str, int]]:
     return [_parsed(address.strip()) for address in bootstrap.split(",")]
 
 
-def _parsed(address: str) -> tuple[str, int]:
+def _parsed(address: str) -> Address:
     # librdkafka accepts `PROTOCOL://` before the host, as Java's listeners have it.
     plain = address.rpartition("://")[2]
     host, separator, port = plain.rpartition(":") if not plain.endswith("]") else (plain, "", "")
     host, port = (host, port) if separator else (plain, str(_DEFAULT_PORT))
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise InvalidAddressError(address)
-    return host.strip("[]"), int(port)
+    return Address(host.strip("[]"), int(port))
 
 
-def _refusal(host: str, port: int, seconds: float) -> str | None:
+def _refusal(address: Address, seconds: float) -> str | None:
     """Try to connect; return why not, or None."""
     try:
-        socket.create_connection((host, port), timeout=seconds).close()
+        socket.create_connection((address.host, address.port), timeout=seconds).close()
     except socket.gaierror:
-        return f"the name `{host}` is unknown"
+        return f"the name `{address.host}` is unknown"
     except TimeoutError:
         return f"no answer within {seconds:g} s"
     except OSError as err:

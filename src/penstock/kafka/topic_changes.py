@@ -128,7 +128,7 @@ def delete_topics(
         PartlyDoneError: the cluster refused in the middle.
     """
     ensure_deletable(admin, names, allow_internal=allow_internal)
-    futures = admin.client.delete_topics(
+    futures = admin.steered_client.delete_topics(
         list(names),
         request_timeout=admin.timeout_seconds,
         operation_timeout=admin.timeout_seconds,
@@ -204,7 +204,7 @@ def _apply(
 
 
 def _add_partitions(admin: Admin, name: TopicName, count: int, *, dry_run: bool) -> None:
-    futures = admin.client.create_partitions(
+    futures = admin.steered_client.create_partitions(
         [NewPartitions(name, count)],
         request_timeout=admin.timeout_seconds,
         operation_timeout=admin.timeout_seconds,

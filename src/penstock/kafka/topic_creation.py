@@ -213,7 +213,7 @@ def _new_topic(
 
 
 def _create(admin: Admin, topic: NewTopic) -> None:
-    futures = admin.client.create_topics(
+    futures = admin.steered_client.create_topics(
         [topic],
         request_timeout=admin.timeout_seconds,
         operation_timeout=admin.timeout_seconds,

@@ -18,7 +18,7 @@ from penstock.kafka.configs import topic_configs
 from penstock.kafka.errors import UnknownTopicError
 from penstock.kafka.log_directories import log_directories
 from penstock.kafka.offsets import TopicPartition, end_offsets, known_bounds, newest_records
-from penstock.kafka.wire import Address
+from penstock.kafka.reachability import reachable_brokers
 from penstock.names import BrokerId, Offset, Partition, TopicName
 
 if TYPE_CHECKING:
@@ -174,15 +174,16 @@ def describe_topics(admin: Admin, names: Sequence[TopicName]) -> tuple[TopicDesc
     if not names:
         return ()
     layouts = _layouts(admin, names)
+    brokers = reachable_brokers(admin)
     led = [
         TopicPartition(TopicName(layout.name), Partition(partition.id))
         for layout in layouts
         for partition in layout.partitions
-        if partition.leader is not None and partition.leader.id >= 0
+        if partition.leader is not None and partition.leader.id in brokers
     ]
     details = _Details(
         bounds=known_bounds(admin, led),
-        sizes=ReplicaSizes.of(log_directories(admin, addresses(admin))),
+        sizes=ReplicaSizes.of(log_directories(admin, brokers)),
         configs=topic_configs(admin, names),
     )
     return tuple(details.described(layout) for layout in layouts)
@@ -226,14 +227,6 @@ def unused_topics(admin: Admin, *, older_than: datetime) -> tuple[UnusedTopic, .
         for name in sorted(layouts)
         if name not in newest or newest[name] < older_than
     )
-
-
-def addresses(admin: Admin) -> dict[BrokerId, Address]:
-    """Return where each broker of the cluster listens."""
-    return {
-        BrokerId(broker.id): Address(str(broker.host), broker.port)
-        for broker in admin.metadata().brokers.values()
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +301,7 @@ class _Details:
 
 
 def _layouts(admin: Admin, names: Sequence[TopicName]) -> list[ClientTopic]:
-    futures = admin.client.describe_topics(
+    futures = admin.steered_client.describe_topics(
         TopicCollection(list(names)), request_timeout=admin.timeout_seconds
     )
     return [

@@ -20,6 +20,8 @@ from penstock.errors import PenstockError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from penstock.kafka.reachability import Address
+
 Item = TypeVar("Item")
 
 _CLIENT_ID = b"penstock"
@@ -39,18 +41,6 @@ class WireError(PenstockError):
             f"broker at `{address}` did not answer a plain request: {reason}",
             hint="`penstock cluster describe` shows which brokers are there",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a broker listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return `host:port`."""
-        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

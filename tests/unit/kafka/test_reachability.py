@@ -1,21 +1,21 @@
 import pytest
 
-from penstock.kafka.reachability import InvalidAddressError, bootstrap_addresses
+from penstock.kafka.reachability import Address, InvalidAddressError, bootstrap_addresses
 
 
 @pytest.mark.parametrize(
     ("bootstrap", "addresses"),
     [
-        ("localhost:9092", [("localhost", 9092)]),
-        ("kafka-1:9092, kafka-2:9093", [("kafka-1", 9092), ("kafka-2", 9093)]),
-        ("kafka-1", [("kafka-1", 9092)]),
-        ("PLAINTEXT://kafka-1:19092", [("kafka-1", 19092)]),
-        ("[::1]:9092", [("::1", 9092)]),
-        ("[::1]", [("::1", 9092)]),
+        ("localhost:9092", [Address("localhost", 9092)]),
+        ("kafka-1:9092, kafka-2:9093", [Address("kafka-1", 9092), Address("kafka-2", 9093)]),
+        ("kafka-1", [Address("kafka-1", 9092)]),
+        ("PLAINTEXT://kafka-1:19092", [Address("kafka-1", 19092)]),
+        ("[::1]:9092", [Address("::1", 9092)]),
+        ("[::1]", [Address("::1", 9092)]),
     ],
 )
 def test_addresses_are_read_as_the_client_reads_them(
-    bootstrap: str, addresses: list[tuple[str, int]]
+    bootstrap: str, addresses: list[Address]
 ) -> None:
     assert bootstrap_addresses(bootstrap) == addresses
 

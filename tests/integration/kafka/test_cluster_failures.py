@@ -1,0 +1,78 @@
+"""Three real brokers, one of which dies."""
+
+import pytest
+
+from penstock.kafka import (
+    Admin,
+    ClusterDescription,
+    ReplicaAssignment,
+    TooFewBrokersError,
+    TopicPartition,
+    create_topic,
+    describe_cluster,
+    describe_topics,
+    end_offsets,
+    list_topics,
+)
+from penstock.local.cluster import KafkaCluster
+from penstock.names import BrokerId, Partition, TopicName
+from support.waiting import eventually
+
+VICTIM = BrokerId(3)
+
+
+def assigned(*partitions: tuple[int, ...]) -> list[ReplicaAssignment]:
+    return [
+        ReplicaAssignment(
+            partition=Partition(number), brokers=tuple(BrokerId(broker) for broker in brokers)
+        )
+        for number, brokers in enumerate(partitions)
+    ]
+
+
+def test_an_explicit_assignment_is_kept(three_brokers: KafkaCluster) -> None:
+    admin = Admin(three_brokers.connection)
+    name = TopicName("assigned")
+
+    create_topic(admin, name, assignment=assigned((2, 3), (3, 1)))
+
+    partitions = describe_topics(admin, [name])[0].partitions
+    assert [(item.leader, item.replicas) for item in partitions] == [(2, (2, 3)), (3, (3, 1))]
+
+
+def test_more_replicas_than_brokers_are_refused(three_brokers: KafkaCluster) -> None:
+    with pytest.raises(TooFewBrokersError) as caught:
+        create_topic(Admin(three_brokers.connection), TopicName("wide"), replication_factor=4)
+
+    assert caught.value.message == "replication 4 needs 4 brokers, the cluster has 3"
+
+
+def test_a_dead_broker_shows_as_the_under_replicated_partitions_it_held(
+    three_brokers: KafkaCluster,
+) -> None:
+    """A partition that only the dead broker held is offline, and the overviews still work."""
+    admin = Admin(three_brokers.connection)
+    create_topic(admin, TopicName("replicated"), partition_count=6, replication_factor=3)
+    create_topic(admin, TopicName("halved"), assignment=assigned((1, 2), (2, VICTIM)))
+    create_topic(admin, TopicName("lonely"), assignment=assigned((1,), (VICTIM,)))
+    healthy = describe_cluster(admin)
+    assert (healthy.under_replicated_count, len(healthy.brokers)) == (0, 3)
+    held = next(item.replica_count for item in healthy.brokers if item.broker_id == VICTIM)
+    assert held >= 6 + 1 + 1
+
+    three_brokers.kill(VICTIM)
+    eventually(lambda: state(admin) == (2, held, 1), within_seconds=30)
+
+    lonely = next(topic for topic in list_topics(admin) if topic.name == "lonely")
+    assert [(item.leader, item.end) for item in lonely.partitions] == [(1, 0), (None, None)]
+    assert (lonely.offline_count, lonely.span) == (1, None)
+    whole = [TopicPartition(TopicName("replicated"), Partition(number)) for number in range(6)]
+    assert set(end_offsets(admin, whole).values()) == {0}
+
+    three_brokers.start_broker(VICTIM)
+    eventually(lambda: state(admin) == (3, 0, 0), within_seconds=40)
+
+
+def state(admin: Admin) -> tuple[int, int, int]:
+    cluster: ClusterDescription = describe_cluster(admin)
+    return len(cluster.brokers), cluster.under_replicated_count, cluster.offline_count

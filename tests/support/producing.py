@@ -1,0 +1,51 @@
+"""Records for tests that are about something else than producing: one call, all acknowledged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Producer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from confluent_kafka import Message
+
+    from penstock.kafka import Connection
+    from penstock.names import TopicName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A record to send; None leaves the choice to the client."""
+
+    key: str | None = None
+    value: str = "x"
+    partition: int | None = None
+    timestamp: datetime | None = None
+
+
+def send(connection: Connection, topic: TopicName, records: Iterable[Sent]) -> list[int]:
+    """Send records, with Java's mapping of keys, and return the partition of each."""
+    config = connection.client_config() | {"partitioner": "murmur2_random", "linger.ms": "0"}
+    producer = Producer(config)
+    placed: dict[int, int] = {}
+
+    for number, record in enumerate(records):
+
+        def on_delivery(error: object, message: Message, number: int = number) -> None:
+            assert error is None, error
+            placed[number] = message.partition() or 0
+
+        producer.produce(
+            topic,
+            key=record.key,
+            value=record.value,
+            partition=-1 if record.partition is None else record.partition,
+            timestamp=0 if record.timestamp is None else int(record.timestamp.timestamp() * 1000),
+            on_delivery=on_delivery,
+        )
+    assert producer.flush(20) == 0
+    return [placed[number] for number in sorted(placed)]
