@@ -77,7 +77,7 @@ def print_plan(plan: ResetPlan) -> None:
         click.echo(f"note: `{partition}` stays as it is", err=True)
     if plan.members:
         clients = ", ".join(sorted({f"`{member.client_id}`" for member in plan.members}))
-        click.echo(f"note: --execute will be refused while {clients} are members", err=True)
+        click.echo(f"note: --execute is refused while the group has members: {clients}", err=True)
 
 
 def plan_payload(plan: ResetPlan, *, executed: bool) -> dict[str, object]:

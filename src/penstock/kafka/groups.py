@@ -317,7 +317,7 @@ def _listed(admin: Admin) -> list[_Listed]:
     visible = {
         GroupId(item.group_id): _Listed(
             group=GroupId(item.group_id),
-            type=GroupType[item.type.name],
+            type=_type(item.type),
             state=_state(item.state, item.type),
         )
         for item in answer.valid
@@ -344,6 +344,11 @@ def _all_names(admin: Admin) -> list[GroupId]:
 
 def _is_idle(item: _Listed) -> bool:
     return item.state in (GroupState.EMPTY, GroupState.DEAD)
+
+
+def _type(kind: Enum) -> GroupType:
+    # Brokers before 3.8 name no type, and know the classic protocol alone.
+    return GroupType.CONSUMER if kind is ConsumerGroupType.CONSUMER else GroupType.CLASSIC
 
 
 def _state(state: Enum, kind: Enum) -> GroupState:
@@ -380,7 +385,7 @@ def _description(
     partitions = seen | existing_partitions(admin, {partition.topic for partition in seen})
     return GroupDescription(
         group=GroupId(item.group_id),
-        type=GroupType[item.type.name],
+        type=_type(item.type),
         state=_state(item.state, item.type),
         coordinator=Coordinator(
             broker_id=BrokerId(item.coordinator.id),
