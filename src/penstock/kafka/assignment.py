@@ -93,7 +93,8 @@ class Assignment:
         self._membership, self._start, self._isolation = membership, start, isolation
         self._progress, self._hooks = progress, hooks
         self._release, self._forget = release, forget
-        self._partitions: set[TopicPartition] = set()
+        # Replaced and never changed, so that other threads may look at it.
+        self._partitions: frozenset[TopicPartition] = frozenset()
         self._paused: set[TopicPartition] = set()
         self._coming: dict[TopicPartition, Offset | None] = {}
         self._is_subscribed = False
@@ -135,7 +136,7 @@ class Assignment:
 
     def drop(self, partitions: Sequence[TopicPartition]) -> None:
         """Forget partitions that are no longer read."""
-        self._partitions.difference_update(partitions)
+        self._partitions = self._partitions.difference(partitions)
         self._paused.difference_update(partitions)
         self._progress.forget(partitions)
         self._forget(tuple(partitions))
@@ -256,7 +257,7 @@ class Assignment:
                 offsets[partition] = offset
                 if self._progress.position(partition) is None:  # else a hook has sought
                     self._progress.begin(partition, offset)
-        self._partitions.update(offsets)
+        self._partitions = self._partitions.union(offsets)
         if self._is_subscribed and not self._membership.is_incremental:
             self._client.assign(client_partitions(offsets))
         else:

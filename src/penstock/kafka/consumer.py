@@ -7,6 +7,7 @@ are committed. Commits are explained in `kafka/commits.py`, rebalances in `kafka
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -14,6 +15,7 @@ from penstock.kafka.assignment import RebalanceHook, RebalanceHooks, partition_o
 from penstock.kafka.commits import Automatic, CommitPolicy, Offsets, OnCommitted
 from penstock.kafka.connection import Connection
 from penstock.kafka.consumer_errors import ConsumerClosedError, NoGroupError, NotAssignedError
+from penstock.kafka.errors import ClusterError
 from penstock.kafka.membership import (
     Assignor,
     GroupProtocol,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from penstock.kafka.records import Record
+
+logger = logging.getLogger(__name__)
 
 _AUTOMATIC = Automatic()
 
@@ -166,6 +170,7 @@ class Consumer:
             record = self.poll(SLICE_SECONDS)
             if record is not None:
                 yield record
+        self._reader.settle()  # the caller asked for another: the last one is processed
 
     def read_to_end(self) -> Iterator[Record]:
         """Yield the records up to the end that each partition has when reading it begins.
@@ -178,27 +183,31 @@ class Consumer:
         ends: dict[TopicPartition, Offset] = {}
         version, resting = 0, set[TopicPartition]()
         try:
-            while not self._reader.is_stopping and not (version and self._has_reached(ends)):
+            while not self._reader.is_stopping:
                 self._reader.settle()
                 record = self._reader.take(SLICE_SECONDS)
                 if self._assignment.version != version:
                     version, ends = self._assignment.version, self._ends(known=ends)
                 if record is None:
-                    continue
-                partition = partition_of(record)
-                if record.offset < ends[partition]:
+                    # The client tells of the end of each partition, so this is not a long wait.
+                    if version and all(self.position(item) >= end for item, end in ends.items()):
+                        break
+                elif record.offset < ends[partition_of(record)]:
                     self._reader.hand_out(record)
                     yield record
-                else:  # it came too late for this reading and is kept for the next
-                    self._assignment.pause([partition])
-                    self._assignment.rewind(partition)
-                    resting.add(partition)
+                else:
+                    resting.add(self._put_back(record))
         finally:
-            self._assignment.resume(resting.intersection(self._assignment.partitions))
+            if not self._is_closed:  # an abandoned reading may outlive the consumer
+                self._assignment.resume(resting.intersection(self._assignment.partitions))
         self._reader.settle()
 
-    def _has_reached(self, ends: Offsets) -> bool:
-        return all(self.position(partition) >= end for partition, end in ends.items())
+    def _put_back(self, record: Record) -> TopicPartition:
+        """Keep a record that came too late for this reading for the next one."""
+        partition = partition_of(record)
+        self._assignment.pause([partition])
+        self._assignment.rewind(partition)
+        return partition
 
     def _ends(self, *, known: Offsets) -> dict[TopicPartition, Offset]:
         partitions = self._assignment.partitions
@@ -334,6 +343,14 @@ class Consumer:
         """Return the partitions that this consumer reads now, in order."""
         return self._assignment.partitions
 
+    def lag(self) -> int | None:
+        """Return how many offsets lie before the ends of the partitions that this consumer reads.
+
+        Goes by the ends that came with the last records, without asking the cluster; None until
+        every partition has been heard of.
+        """
+        return self._reader.lag()
+
     def paused(self) -> tuple[TopicPartition, ...]:
         """Return the partitions that are paused, in order."""
         return self._assignment.paused
@@ -353,9 +370,11 @@ class Consumer:
         """
         if self._is_closed:
             return
-        self._is_closed = True
         self._progress.drop_in_hand()
-        self._reader.close()
+        try:
+            self._reader.close()
+        finally:
+            self._is_closed = True
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -370,7 +389,13 @@ class Consumer:
         """Close; when the block ended normally, the record in hand counts as processed."""
         if kind is None:
             self._progress.settle()
-        self.close()
+        try:
+            self.close()
+        except ClusterError as fault:
+            if kind is None:
+                raise
+            # What ended the block is the news; this often follows from it.
+            logger.warning("the consumer was not closed in order", extra={"fault": str(fault)})
 
     def _seek_all(
         self, partitions: Collection[TopicPartition], offsets: Callable[[], Offsets]

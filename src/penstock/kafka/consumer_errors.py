@@ -84,15 +84,22 @@ class PollIntervalExceededError(ClusterError):
 
 
 class MemberFencedError(ClusterError):
-    """Another consumer has taken this member's place in the group; this one is of no more use."""
+    """The group has shut this member out for good; the consumer is of no more use.
+
+    With a static member id the reason is that another consumer has come with the same one.
+    """
 
     code = "PEN-475"
 
     def __init__(self, group: GroupId | None, *, static_member_id: str | None, reason: str) -> None:
+        who = f"member `{static_member_id}`" if static_member_id else "this member"
         super().__init__(
-            f"member `{static_member_id}` of group `{group}` was replaced: {reason}",
-            hint="give each running consumer its own `static_member_id`",
+            f"group `{group}` has shut {who} out for good: {reason}",
+            hint="give each running consumer its own `static_member_id`"
+            if static_member_id
+            else "change what the reason names, and make a new `Consumer`",
         )
+        self.static_member_id = static_member_id
 
 
 class NoGroupError(UsageError):
@@ -140,6 +147,10 @@ _MOVED_ON = {
 }
 
 
+_SHUT_OUT = {
+    KafkaError.FENCED_INSTANCE_ID,
+    KafkaError._FATAL,  # noqa: SLF001 - the client does not tell what is behind it
+}
 _OUT_OF_RANGE = {
     KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001
     KafkaError.OFFSET_OUT_OF_RANGE,
@@ -163,7 +174,7 @@ def client_fault(
     """Return what `error` means for a consumer that wanted to `action`."""
     if error.code() == KafkaError._MAX_POLL_EXCEEDED:  # noqa: SLF001
         return PollIntervalExceededError(member.group, seconds=member.max_poll_interval_seconds)
-    if error.code() == KafkaError.FENCED_INSTANCE_ID:
+    if error.code() in _SHUT_OUT:
         return MemberFencedError(
             member.group, static_member_id=member.static_member_id, reason=error.str()
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer as Client
 from confluent_kafka import KafkaError, KafkaException
 
+from penstock.errors import PenstockError
 from penstock.kafka.admin import Admin
 from penstock.kafka.assignment import Assignment, client_partitions, first_error, partition_of
 from penstock.kafka.commits import AsyncCommits, Progress, Schedule
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from penstock.kafka.subscription import Subscription
 
 logger = logging.getLogger(__name__)
+_client_logger = logging.getLogger("penstock.kafka.client")
+_client_logger.addHandler(logging.NullHandler())  # quiet unless the program sets up logging
 
 # A stop is noticed, and a due commit sent, within this time, also while no record comes.
 SLICE_SECONDS = 0.1
@@ -99,8 +102,16 @@ class Reader:
             release=self._release,
             forget=self._forget,
         )
-        if subscription is not None:
-            self._follow(subscription, known)
+        try:
+            if subscription is not None:
+                self._follow(subscription, known)
+        except UnknownTopicError as unknown:
+            fault = self._why_unknown(unknown)
+            self._client.close()
+            raise fault from None
+        except PenstockError:
+            self._client.close()
+            raise
 
     def await_record(self, timeout_seconds: float) -> Record | None:
         """Return the next record, or None after the time or a stop; it is not handed out yet."""
@@ -155,6 +166,18 @@ class Reader:
             if self._drop_fetched([partition]):
                 self.assignment.rewind(partition)
 
+    def lag(self) -> int | None:
+        """Return the offsets between positions and ends; None while an end is not known."""
+        total = 0
+        for partition in self.assignment.partitions:
+            position = self.progress.position(partition)
+            (item,) = client_partitions({partition: None})
+            _, end = self._client.get_watermark_offsets(item, cached=True)
+            if position is None or end < 0:
+                return None
+            total += max(0, end - position)
+        return total
+
     def settle(self) -> None:
         """Count what was handed out as processed, and commit if that is due."""
         self.progress.settle()
@@ -202,9 +225,20 @@ class Reader:
             "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "topic.metadata.refresh.interval.ms": int(_SCAN_SECONDS * 1000),
             "log_level": 0,
+            "logger": _client_logger,  # what is fatal is logged at any level
             "error_cb": self._on_client_error,
             "on_commit": self._on_commit,
         }
+
+    def _why_unknown(self, unknown: UnknownTopicError) -> ClusterError:
+        # A cluster lists only topics that one may see; asked for one by its name, it says why.
+        try:
+            topics = self._client.list_topics(unknown.topic, _SCAN_TIMEOUT_SECONDS).topics
+        except KafkaException:
+            return unknown
+        error = topics[unknown.topic].error if unknown.topic in topics else None
+        fault = unknown if error is None else self._client_fault(error, f"read `{unknown.topic}`")
+        return fault if isinstance(fault, NotAuthorizedError) else unknown
 
     def _received(self, message: Message) -> Record | None:
         error = message.error()
