@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +26,7 @@ class PenstockInProcess:
     environment: Mapping[str, str]
 
     def __call__(self, *arguments: str, stdin: str = "") -> Outcome:
-        out, err = StringIO(), StringIO()
+        out, err = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True), StringIO()
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["penstock", *arguments])
@@ -37,4 +37,5 @@ class PenstockInProcess:
                 main()
         status = ended.value.code
         assert isinstance(status, int)
-        return Outcome(status, out.getvalue(), err.getvalue())
+        out.seek(0)
+        return Outcome(status, out.buffer.read().decode("utf-8", "surrogateescape"), err.getvalue())
