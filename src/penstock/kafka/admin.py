@@ -65,6 +65,10 @@ class Admin:
         trace: TracebackType | None,
     ) -> None:
         """Let the client go."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Let the client go; the next request makes a new one."""
         self.__dict__.pop("client", None)
 
     @cached_property

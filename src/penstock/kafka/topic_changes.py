@@ -5,7 +5,6 @@ Everything is checked before anything is changed: a refusal leaves the topic as 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,17 +22,18 @@ from penstock.kafka.configs import (
 from penstock.kafka.errors import ClusterError
 from penstock.kafka.key_moves import KeyMove, KeysWouldMoveError, key_move, sample_keys
 from penstock.kafka.offsets import TopicPartition
+from penstock.kafka.propagation import await_everywhere
 from penstock.kafka.topics import ensure_exist, is_internal
 from penstock.names import Partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from confluent_kafka.admin._metadata import ClusterMetadata
 
     from penstock.kafka.admin import Admin
     from penstock.kafka.configs import ConfigAlteration, ConfigChange, ConfigEntry
     from penstock.names import TopicName
-
-_PAUSE_SECONDS = 0.02
 
 
 class FewerPartitionsError(UsageError):
@@ -143,7 +143,7 @@ def delete_topics(
             faults.append(err)
     if faults:
         raise PartlyDoneError(done=done, fault=faults[0]) if done else faults[0]
-    _await_gone(admin, names)
+    await_everywhere(admin, lambda metadata: not set(names) & set(metadata.topics))
 
 
 def ensure_deletable(
@@ -200,7 +200,7 @@ def _apply(
         alter_topic_configs(admin, name, alterations)
     if grows:
         _add_partitions(admin, name, new_count, dry_run=False)
-        _await(admin, lambda: _led_partitions(admin, name) >= new_count)
+        await_everywhere(admin, lambda metadata: _led_partitions(metadata, name) >= new_count)
 
 
 def _add_partitions(admin: Admin, name: TopicName, count: int, *, dry_run: bool) -> None:
@@ -226,17 +226,6 @@ def _config_changes(
     return config_changes((item.name for item in alterations), old, new)
 
 
-def _await_gone(admin: Admin, names: Sequence[TopicName]) -> None:
-    _await(admin, lambda: not set(names) & set(admin.metadata().topics))
-
-
-def _led_partitions(admin: Admin, name: TopicName) -> int:
-    partitions = admin.metadata().topics[name].partitions.values()
+def _led_partitions(metadata: ClusterMetadata, name: TopicName) -> int:
+    partitions = metadata.topics[name].partitions.values() if name in metadata.topics else ()
     return sum(partition.leader >= 0 for partition in partitions)
-
-
-def _await(admin: Admin, condition: Callable[[], bool]) -> None:
-    """Wait for brokers to learn what the controller has decided; they do in milliseconds."""
-    deadline = time.monotonic() + admin.timeout_seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(_PAUSE_SECONDS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,16 +12,18 @@ from confluent_kafka.cimpl import NewTopic
 from penstock.errors import UsageError
 from penstock.kafka.configs import ensure_known_configs, topic_configs
 from penstock.kafka.errors import ClusterBusyError, ClusterError, RequestRefusedError, error_of
+from penstock.kafka.propagation import await_everywhere
 from penstock.names import BrokerId, Partition, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from confluent_kafka.admin._metadata import ClusterMetadata
+
     from penstock.kafka.admin import Admin
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _BROKER_DEFAULT = -1
-_PAUSE_SECONDS = 0.02
 
 
 class InvalidTopicNameError(UsageError):
@@ -230,15 +231,15 @@ def _create(admin: Admin, topic: NewTopic) -> None:
 
 
 def _await_leaders(admin: Admin, name: TopicName) -> None:
-    """Brokers learn of a topic a moment after the controller has said yes."""
-    deadline = time.monotonic() + admin.timeout_seconds
-    while time.monotonic() < deadline:
-        topic = admin.metadata().topics.get(name)
-        if topic and topic.partitions and all(p.leader >= 0 for p in topic.partitions.values()):
-            return
-        time.sleep(_PAUSE_SECONDS)
-    action = f"use topic `{name}`, which was created"
-    raise ClusterBusyError(action, reason="not all partitions have a leader")
+    def led(metadata: ClusterMetadata) -> bool:
+        topic = metadata.topics.get(name)
+        return bool(topic and topic.partitions) and all(
+            partition.leader >= 0 for partition in metadata.topics[name].partitions.values()
+        )
+
+    if not await_everywhere(admin, led):
+        action = f"use topic `{name}`, which was created"
+        raise ClusterBusyError(action, reason="not all partitions have a leader")
 
 
 def _listed(numbers: Collection[int]) -> str:

@@ -301,12 +301,15 @@ class _Details:
 
 
 def _layouts(admin: Admin, names: Sequence[TopicName]) -> list[ClientTopic]:
-    futures = admin.steered_client.describe_topics(
-        TopicCollection(list(names)), request_timeout=admin.timeout_seconds
-    )
-    return [
-        admin.await_one(futures[name], f"describe topic `{name}`", topic=name) for name in names
-    ]
+    def answers() -> list[ClientTopic]:
+        futures = admin.steered_client.describe_topics(
+            TopicCollection(list(names)), request_timeout=admin.timeout_seconds
+        )
+        return [
+            admin.await_one(futures[name], f"describe topic `{name}`", topic=name) for name in names
+        ]
+
+    return admin.retried(answers)
 
 
 def _total(values: Iterable[int | None]) -> int | None:
