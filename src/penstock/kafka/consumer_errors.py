@@ -158,14 +158,18 @@ _OUT_OF_RANGE = {
 
 
 def commit_fault(
-    err: KafkaException | KafkaError, *, member: Membership, bootstrap: str
+    err: KafkaException | KafkaError,
+    *,
+    member: Membership,
+    bootstrap: str,
+    topic: str | None = None,
 ) -> ClusterError:
-    """Return what `err` means for somebody who wanted to commit offsets."""
+    """Return what `err` means for somebody who wanted to commit offsets of `topic`."""
     error = error_of(err)
     if error.code() in _MOVED_ON:
         return CommitFailedError(member.group, reason=error.str())
     action = f"commit offsets of group `{member.group}`"
-    return client_fault(error, action, member=member, bootstrap=bootstrap)
+    return client_fault(error, action, member=member, bootstrap=bootstrap, topic=topic)
 
 
 def client_fault(

@@ -192,10 +192,10 @@ class Reader:
         try:
             answers = self._client.commit(offsets=client_partitions(offsets), asynchronous=False)
         except KafkaException as err:
-            raise self._commit_fault(err.args[0]) from err
+            raise self._commit_fault(err.args[0], offsets) from err
         error = first_error(answers)
         if error is not None:
-            raise self._commit_fault(error)
+            raise self._commit_fault(error, offsets)
         self.progress.note_committed(offsets)
 
     def commit_soon(self, offsets: Offsets, on_complete: OnCommitted | None = None) -> None:
@@ -330,7 +330,11 @@ class Reader:
         if self._membership.group is None or self._schedule.is_manual:
             return
         unanswered = self._async.unanswered(partitions)
-        self.commit_now({**unanswered, **self.progress.uncommitted(partitions)})
+        try:
+            self.commit_now({**unanswered, **self.progress.uncommitted(partitions)})
+        except UnknownTopicError as fault:
+            # The offsets of a deleted topic are of no use to anybody.
+            logger.warning("a topic was deleted", extra={"topic": fault.topic})
 
     def _forget(self, partitions: tuple[TopicPartition, ...]) -> None:
         self._async.forget(partitions)
@@ -348,11 +352,13 @@ class Reader:
     def _on_commit(self, error: KafkaError | None, partitions: list[ClientPartition]) -> None:
         error = error or first_error(partitions)
         offsets = {partition_of(item): Offset(item.offset) for item in partitions}
-        self._async.answered(offsets, None if error is None else self._commit_fault(error))
+        fault = None if error is None else self._commit_fault(error, offsets)
+        self._async.answered(offsets, fault)
 
-    def _commit_fault(self, error: KafkaError) -> ClusterError:
+    def _commit_fault(self, error: KafkaError, offsets: Offsets) -> ClusterError:
         bootstrap = self.admin.connection.bootstrap
-        return commit_fault(error, member=self._membership, bootstrap=bootstrap)
+        topic = next((partition.topic for partition in offsets), None)
+        return commit_fault(error, member=self._membership, bootstrap=bootstrap, topic=topic)
 
     def _client_fault(
         self, error: KafkaError, action: str, *, topic: str | None = None

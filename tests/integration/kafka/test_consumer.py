@@ -262,12 +262,18 @@ def test_a_pattern_picks_up_a_new_topic_with_and_without_a_group(
         Consumer(connection, pattern, group=group, start=Start.EARLIEST) as member,
         Consumer(connection, pattern, start=Start.EARLIEST) as alone,
     ):
-        before = read_numbers(member, count=1), read_numbers(alone, count=1)
+        before = read_numbers(member, count=1) + read_numbers(alone, count=1)
         second = kafka.create_topic(f"metrics-{run}-22", partition_count=1)
         write_numbers(connection, second, [22])
-        after = read_numbers(member, count=1), read_numbers(alone, count=1)
+        after: list[Record] = []
 
-        assert (before, after) == (([1], [1]), ([22], [22]))
+        def both_have_read() -> bool:
+            after.extend([*member.poll_many(1, 0.05), *alone.poll_many(1, 0.05)])
+            return len(after) == 2
+
+        eventually(both_have_read, within_seconds=20)
+
+        assert (before, numbers_of(after)) == ([1, 1], [22, 22])
         assert member.assignment() == alone.assignment() == (at(first, 0), at(second, 0))
 
 
@@ -324,16 +330,27 @@ def test_a_partition_that_does_not_exist_cannot_be_assigned(
         consumer.assign([at(topic, 3)], Start.EARLIEST)
 
 
-def test_a_topic_deleted_while_it_is_read_is_an_error(
-    connection: Connection, topic: TopicName, group: str
+def test_a_topic_deleted_while_it_is_read_is_an_error_unless_a_pattern_asked_for_it(
+    kafka: KafkaCluster, connection: Connection, group: str
 ) -> None:
-    with Consumer(connection, [topic], group=group, start=Start.EARLIEST) as consumer:
-        read_numbers(consumer, count=30)
+    topic = kafka.create_topic(f"deleted-{group}", partition_count=1)
+    write_numbers(connection, topic, range(3))
+    pattern = re.compile(f"deleted-{group}")
+
+    with (
+        Consumer(connection, [topic], group=f"{group}-1", start=Start.EARLIEST) as named,
+        Consumer(connection, pattern, group=f"{group}-2", start=Start.EARLIEST) as matched,
+    ):
+        before = read_numbers(named, count=3), read_numbers(matched, count=3)
         with Admin(connection) as admin:
             admin.client.delete_topics([topic])[topic].result(10)
         with pytest.raises(UnknownTopicError) as caught:
-            read_numbers(consumer, count=1, within_polls=200)
-    assert caught.value.topic == topic
+            read_numbers(named, count=1, within_polls=200)
+
+        assert (before, caught.value.topic) == (([0, 1, 2], [0, 1, 2]), topic)
+        eventually(
+            lambda: matched.poll(0.05) is None and not matched.assignment(), within_seconds=20
+        )
 
 
 def test_a_group_without_commits_must_say_where_to_begin(
