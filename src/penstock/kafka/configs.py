@@ -218,17 +218,19 @@ def configs_after(
 ) -> tuple[ConfigEntry, ...]:
     """Return what `read` gives once the alterations show in it.
 
-    Brokers learn of a change a moment after the controller has said yes. What does not show
-    within seconds is returned as it is: Kafka may write a value in another way.
+    Brokers learn of a change a moment after the controller has said yes, and of a removal the
+    new source a moment before the new value: only what two readings agree on counts. What does
+    not show within seconds is returned as it is: Kafka may write a value in another way.
     """
     deadline = time.monotonic() + _SETTLING_SECONDS
+    previous: tuple[ConfigEntry, ...] = ()
     while True:
         entries = read()
         by_name = {entry.name: entry for entry in entries}
-        if all(_shows(by_name.get(item.name), item, source) for item in alterations):
+        shows = all(_shows(by_name.get(item.name), item, source) for item in alterations)
+        if (shows and entries == previous) or time.monotonic() > deadline:
             return entries
-        if time.monotonic() > deadline:
-            return entries
+        previous = entries
         time.sleep(_PAUSE_SECONDS)
 
 
