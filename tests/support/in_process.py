@@ -30,7 +30,8 @@ class PenstockInProcess:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["penstock", *arguments])
-            patch.setattr(sys, "stdin", StringIO(stdin))
+            typed = BytesIO(stdin.encode("utf-8", "surrogateescape"))
+            patch.setattr(sys, "stdin", TextIOWrapper(typed, encoding="utf-8"))
             for name, value in self.environment.items():
                 patch.setenv(name, value)
             with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:

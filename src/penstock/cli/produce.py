@@ -240,7 +240,7 @@ def _refuse_contradictions(input_format: str, options: dict[str, Any]) -> None:
 
 
 def _pointer(text: str | None) -> tuple[str, ...] | None:
-    from penstock.kafka.json_pointer import parse_pointer
+    from penstock.kafka import parse_pointer
 
     if text is None:
         return None

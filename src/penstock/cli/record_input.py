@@ -15,13 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from penstock.errors import Origin, PenstockError
-from penstock.kafka import Header, InvalidRecordError, OutgoingRecord, moment_of, outgoing_record
-from penstock.kafka.json_pointer import MISSING, value_at
+from penstock.kafka import (
+    MISSING,
+    Header,
+    InvalidRecordError,
+    OutgoingRecord,
+    moment_of,
+    outgoing_record,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from penstock.kafka.json_pointer import Pointer
+    from penstock.kafka import Pointer
     from penstock.names import TopicName
 
 STDIN = Path("-")
@@ -148,7 +155,7 @@ def _built(
     *,
     key: str | bytes | None,
     value: str | bytes | None,
-    headers: tuple[Header, ...] = (),
+    headers: tuple[tuple[str, str | bytes | None], ...] = (),
     timestamp: datetime | None = None,
 ) -> OutgoingRecord:
     try:
@@ -156,7 +163,7 @@ def _built(
             template.topic,
             None if isinstance(value, bytes) and value == template.null_value else value,
             key=key,
-            headers=headers + template.headers,
+            headers=(*headers, *template.headers),
             partition=template.partition,
             timestamp=template.timestamp or timestamp,
         )
@@ -174,11 +181,10 @@ def _parsed(line: bytes) -> object:
         ) from err
 
 
-def _header(header: object) -> Header:
+def _header(header: object) -> tuple[str, str | bytes | None]:
     if not isinstance(header, dict) or not isinstance(header.get("name"), str):
         raise _not_a_record(reason="a header is not an object with a `name`")
-    value = _content(header, "value")
-    return Header(header["name"], value.encode() if isinstance(value, str) else value)
+    return header["name"], _content(header, "value")
 
 
 def _content(document: dict[str, object], name: str) -> str | bytes | None:

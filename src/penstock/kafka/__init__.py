@@ -115,6 +115,7 @@ from penstock.kafka.groups import (
     list_groups,
 )
 from penstock.kafka.handling import HandlerFailedError, OffsetStoreFailedError
+from penstock.kafka.json_pointer import MISSING, Pointer, parse_pointer, value_at
 from penstock.kafka.key_moves import (
     KeyMove,
     KeysWouldMoveError,
@@ -275,6 +276,7 @@ from penstock.kafka.worker_health import WorkerHealth, WorkerState
 from penstock.kafka.worker_options import InvalidWorkerError
 
 __all__ = [
+    "MISSING",
     "Acks",
     "Admin",
     "AllBrokers",
@@ -378,6 +380,7 @@ __all__ = [
     "PartitionPurge",
     "Partitioner",
     "PartlyDoneError",
+    "Pointer",
     "PollIntervalExceededError",
     "Producer",
     "ProducerClosedError",
@@ -466,6 +469,7 @@ __all__ = [
     "outgoing_as_json",
     "outgoing_record",
     "parse_condition",
+    "parse_pointer",
     "partition_for_key",
     "partitions_to_read",
     "plan_broker_configs",
@@ -479,5 +483,6 @@ __all__ = [
     "take_snapshot",
     "topic_names",
     "unused_topics",
+    "value_at",
     "worker",
 ]

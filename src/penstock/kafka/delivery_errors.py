@@ -231,7 +231,7 @@ def _too_large_there(topic: str, byte_count: int, terms: DeliveryTerms) -> Recor
     The broker measures batches and refuses them whole, and the client does not split them. A
     record of `batch_bytes` or more has no company.
     """
-    alter = f"`penstock topics alter {topic} --config max.message.bytes=…`"
+    alter = f"`penstock topics alter {topic} --set max.message.bytes=…`"
     if byte_count >= terms.batch_bytes:
         return RecordTooLargeError(
             topic,

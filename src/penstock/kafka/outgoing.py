@@ -79,6 +79,7 @@ def _header(pair: tuple[str, Content] | Header) -> Header:
             reason=f"header `{pair!r}` is not a name with a value",
             hint='write `headers={"name": "value"}` or `headers=[("name", b"value")]`',
         )
+    _encoded("header name", pair[0])
     return Header(name=pair[0], value=_encoded(f"header `{pair[0]}`", pair[1]))
 
 

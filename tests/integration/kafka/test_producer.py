@@ -219,7 +219,7 @@ def test_a_record_larger_than_the_topic_allows_is_fatal(
     assert (
         "it has 20000 bytes, and the topic's `max.message.bytes` is less" in refused.value.message
     )
-    assert f"penstock topics alter {small_topic} --config max.message.bytes" in refused.value.hint
+    assert f"penstock topics alter {small_topic} --set max.message.bytes" in refused.value.hint
 
 
 def test_small_records_do_not_suffer_with_a_large_one_when_batches_are_small(
