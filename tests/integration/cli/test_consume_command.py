@@ -39,10 +39,14 @@ def penstock(connection: Connection, tmp_path: Path) -> PenstockInProcess:
     return PenstockInProcess(tmp_path, {"PENSTOCK_BOOTSTRAP": connection.bootstrap})
 
 
-@pytest.fixture
-def numbers(connection: Connection, topic: TopicName) -> TopicName:
-    """Three partitions; record n is in partition n % 3 and was written n minutes after noon."""
-    send(connection, [numbered(topic, number) for number in range(12)])
+@pytest.fixture(scope="module")
+def numbers(kafka: KafkaCluster) -> TopicName:
+    """Three partitions; record n is in partition n % 3 and was written n minutes after noon.
+
+    The tests of this module only read it.
+    """
+    topic = kafka.create_topic(f"test-{uuid4().hex}", partition_count=3)
+    send(kafka.connection, [numbered(topic, number) for number in range(12)])
     return topic
 
 
@@ -280,15 +284,16 @@ def test_a_timeout_ends_following_when_nothing_comes(
 
 
 def test_ctrl_c_ends_following_cleanly_and_commits(
-    connection: Connection, numbers: TopicName, tmp_path: Path
+    connection: Connection, topic: TopicName, tmp_path: Path
 ) -> None:
     """A new record comes while the command follows; then Ctrl-C."""
+    send(connection, [numbered(topic, number) for number in range(12)])
     group = f"group-{uuid4().hex}"
     command = Penstock(tmp_path, {"PENSTOCK_BOOTSTRAP": connection.bootstrap})
-    process = command.start("consume", numbers, "--follow", "--group", group, "--from", "beginning")
+    process = command.start("consume", topic, "--follow", "--group", group, "--from", "beginning")
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(12)]
-    send(connection, [numbered(numbers, 12)])
+    send(connection, [numbered(topic, 12)])
     lines.append(process.stdout.readline())
     process.send_signal(signal.SIGINT)
     rest, errors = process.communicate(timeout=30)
@@ -296,7 +301,7 @@ def test_ctrl_c_ends_following_cleanly_and_commits(
     assert (process.returncode, rest) == (0, "")
     assert errors == f"13 records, committed for group `{group}`; stopped\n"
     assert sorted(found("".join(lines))) == list(range(13))
-    assert committed(connection, group, numbers) == [5, 4, 4]
+    assert committed(connection, group, topic) == [5, 4, 4]
 
 
 def test_following_finds_topics_that_come_to_match(kafka: KafkaCluster, tmp_path: Path) -> None:

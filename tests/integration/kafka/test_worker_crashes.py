@@ -8,7 +8,9 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from penstock.kafka import Connection, TopicPartition, Worker
     from penstock.local.cluster import KafkaCluster
     from penstock.names import Offset, TopicName
+    from support.postgres import PostgresServer
 
 SUPPORT = Path(__file__).parents[2]
 
@@ -42,15 +45,6 @@ SUPPORT = Path(__file__).parents[2]
 def group() -> GroupId:
     """A group nobody else uses."""
     return GroupId(f"group-{uuid4().hex}")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database of either kind."""
-    if request.param == "sqlite":
-        return str(tmp_path / "bills.db")
-    dsn: str = request.getfixturevalue("postgres_dsn")
-    return dsn
 
 
 def send(connection: Connection, topic: TopicName, values: Sequence[bytes | str]) -> None:
@@ -74,15 +68,47 @@ def program(**options: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def crash_and_restart(
-    connection: Connection, topic: TopicName, group: GroupId, database: str, commits: Commits
-) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One of the four crashes: which database, and how row and offset are committed."""
+
+    database: str
+    commits: Commits
+
+
+SCENARIOS = [Scenario(name, commits) for name in ("sqlite", "postgres") for commits in Commits]
+
+
+@pytest.fixture(scope="module")
+def bills_after_crash(
+    kafka: KafkaCluster, postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> dict[Scenario, list[str]]:
+    """What is in each database after a crash and a restart.
+
+    All four run at once: most of the time a restart waits until the group has given up the dead.
+    """
+    databases = {
+        "sqlite": lambda: str(tmp_path_factory.mktemp("crash") / "bills.db"),
+        "postgres": postgres.create_database,
+    }
+    with ThreadPoolExecutor(len(SCENARIOS)) as pool:
+        futures = {
+            scenario: pool.submit(
+                crash_and_restart, kafka, databases[scenario.database](), scenario.commits
+            )
+            for scenario in SCENARIOS
+        }
+    return {scenario: future.result() for scenario, future in futures.items()}
+
+
+def crash_and_restart(kafka: KafkaCluster, database: str, commits: Commits) -> list[str]:
     """Kill the worker over record 5 of 9, between its row and the commit; then run it again."""
-    send(connection, topic, [*(str(number) for number in range(9)), LAST])
+    topic = kafka.create_topic(f"test-{uuid4().hex}", partition_count=1)
+    send(kafka.connection, topic, [*(str(number) for number in range(9)), LAST])
     options = {
-        "bootstrap": connection.bootstrap,
+        "bootstrap": kafka.bootstrap,
         "topic": topic,
-        "group": group,
+        "group": f"group-{uuid4().hex}",
         "database": database,
         "commits": commits.value,
     }
@@ -96,25 +122,24 @@ def crash_and_restart(
 ONCE_EACH = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "last"]
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_a_crash_between_two_separate_commits_repeats_the_record(
-    kafka: KafkaCluster, group: GroupId, database: str
+    database: str, bills_after_crash: dict[Scenario, list[str]]
 ) -> None:
     """The row of record 5 is committed, its offset is not: the restart writes it again."""
-    topic = kafka.create_topic(f"test-{uuid4().hex}", partition_count=1)
-    rows = crash_and_restart(kafka.connection, topic, group, database, Commits.SEPARATE)
+    rows = bills_after_crash[Scenario(database, Commits.SEPARATE)]
     assert rows == sorted([*ONCE_EACH, "5"])
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_a_crash_before_the_common_commit_repeats_nothing(
-    kafka: KafkaCluster, group: GroupId, database: str
+    database: str, bills_after_crash: dict[Scenario, list[str]]
 ) -> None:
     """The row of record 5 and its offset vanish together: the restart writes it once.
 
     Nothing was committed to Kafka before the crash, so the stored offset alone is the guide.
     """
-    topic = kafka.create_topic(f"test-{uuid4().hex}", partition_count=1)
-    rows = crash_and_restart(kafka.connection, topic, group, database, Commits.TOGETHER)
-    assert rows == ONCE_EACH
+    assert bills_after_crash[Scenario(database, Commits.TOGETHER)] == ONCE_EACH
 
 
 def test_two_workers_of_which_one_is_killed_write_every_record_once(
