@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
 from penstock.errors import UsageError
+from penstock.kafka.json_pointer import MISSING, Pointer, parse_pointer, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from penstock.kafka.records import Record
 
 _CONDITION = re.compile(r"\s*((?:/[^\s=!<>]*)?)\s*(==|!=|>=|<=|=|>|<)\s*(\S.*?)\s*", re.DOTALL)
-_MISSING = object()
 
 
 class InvalidConditionError(UsageError):
@@ -64,14 +64,14 @@ class ContainsText:
 class JsonCondition:
     """A field of the JSON value compares with a literal."""
 
-    pointer: tuple[str, ...]
+    pointer: Pointer
     comparison: Comparison
     literal: object
 
     def matches(self, record: Record) -> bool:
         """Say whether `record` passes."""
-        found = _at(self.pointer, _parsed(record.value))
-        return found is not _MISSING and _holds(found, self.comparison, self.literal)
+        found = value_at(self.pointer, _parsed(record.value))
+        return found is not MISSING and _holds(found, self.comparison, self.literal)
 
 
 Filter = ContainsText | JsonCondition
@@ -88,7 +88,7 @@ def parse_condition(text: str) -> JsonCondition:
         raise InvalidConditionError(text, reason="it has no `/pointer`, operator and literal")
     pointer, sign, literal = match.groups()
     return JsonCondition(
-        pointer=tuple(_unescaped(token) for token in pointer.split("/")[1:]),
+        pointer=parse_pointer(pointer) or (),
         comparison=Comparison("=" if sign == "==" else sign),
         literal=_literal(literal, text),
     )
@@ -107,29 +107,13 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(name)
 
 
-def _unescaped(token: str) -> str:
-    return token.replace("~1", "/").replace("~0", "~")
-
-
 def _parsed(value: bytes | None) -> object:
     if value is None:
-        return _MISSING
+        return MISSING
     try:
         return json.loads(value, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        return _MISSING
-
-
-def _at(pointer: tuple[str, ...], document: object) -> object:
-    found = document
-    for token in pointer:
-        if isinstance(found, dict):
-            found = found.get(token, _MISSING)
-        elif isinstance(found, list) and token.isdecimal() and int(token) < len(found):
-            found = found[int(token)]
-        else:
-            return _MISSING
-    return found
+        return MISSING
 
 
 def _holds(found: object, comparison: Comparison, literal: object) -> bool:
