@@ -288,6 +288,8 @@ class Consumer:
     def commit(self) -> None:
         """Commit everything handed out and wait for the answer.
 
+        While the cluster is away it waits for the time of a session.
+
         Raises:
             CommitFailedError: the partitions belong to other members by now.
             ClusterError: another subclass, for what else went wrong.
@@ -305,8 +307,8 @@ class Consumer:
 
         Args:
             on_complete: called during a later poll, when the offsets are committed, when a later
-                commit has taken their place, or with the error that makes it pointless to repeat.
-                Without it such an error is logged.
+                commit has taken their place, or with the error that makes it pointless to repeat;
+                at once when there is nothing to commit. Without it such an error is logged.
         """
         self._ensure_group()
         self._progress.settle()
@@ -367,6 +369,8 @@ class Consumer:
 
         Raises:
             CommitFailedError: the partitions belong to other members by now.
+            ClusterError: the cluster is away, so that nothing could be committed. The consumer is
+                closed all the same.
         """
         if self._is_closed:
             return

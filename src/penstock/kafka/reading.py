@@ -61,6 +61,8 @@ _SCAN_SECONDS = 5.0
 _SCAN_TIMEOUT_SECONDS = 1.0  # a scan that fails is repeated, and reading goes on meanwhile
 # The client's own maximum of 10 s would leave a consumer idle long after a broker is back.
 _RECONNECT_MILLISECONDS = 1000
+# The client reports each attempt to connect; one line in this time tells enough.
+_WARNING_SECONDS = 60.0
 
 
 class Reader:
@@ -88,7 +90,7 @@ class Reader:
         self._async = AsyncCommits(self._send_commit)
         self._fetched: deque[Record] = deque()
         self._fault: ClusterError | None = None
-        self._next_look = self._next_scan = time.monotonic()
+        self._next_look = self._next_scan = self._next_warning = time.monotonic()
         known = self.admin.metadata().topics
         self._client = Client(self._client_config(isolation))
         self.assignment = Assignment(
@@ -204,6 +206,8 @@ class Reader:
         if offsets:
             self.progress.note_committed(offsets)
             self._async.issue(offsets, on_complete)
+        elif on_complete is not None:
+            on_complete(offsets, None)
 
     def close(self) -> None:
         """Commit what is processed, leave the group and let the client go."""
@@ -329,9 +333,14 @@ class Reader:
     def _release(self, partitions: tuple[TopicPartition, ...]) -> None:
         if self._membership.group is None or self._schedule.is_manual:
             return
-        unanswered = self._async.unanswered(partitions)
+        offsets = {**self._async.unanswered(partitions), **self.progress.uncommitted(partitions)}
+        if not offsets:
+            return
+        # Fails when no coordinator answers in the time of a request; the commit would hang for
+        # the time of a session.
+        self.assignment.committed(partitions)
         try:
-            self.commit_now({**unanswered, **self.progress.uncommitted(partitions)})
+            self.commit_now(offsets)
         except UnknownTopicError as fault:
             # The offsets of a deleted topic are of no use to anybody.
             logger.warning("a topic was deleted", extra={"topic": fault.topic})
@@ -373,5 +382,6 @@ class Reader:
         fault = self._client_fault(error, "read")
         if isinstance(fault, AuthenticationFailedError | NotAuthorizedError) or error.fatal():
             self._fault = fault
-        else:
+        elif time.monotonic() >= self._next_warning:
+            self._next_warning = time.monotonic() + _WARNING_SECONDS
             logger.warning("the cluster is away", extra={"fault": str(fault)})

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from itertools import islice
 from uuid import uuid4
 
@@ -15,10 +16,12 @@ from penstock.kafka import (
     CommitPolicy,
     Connection,
     Consumer,
+    ConsumerClosedError,
     EveryRecords,
     Manual,
     NoGroupError,
     Offsets,
+    RequestTimedOutError,
     Start,
     TopicPartition,
 )
@@ -26,6 +29,7 @@ from penstock.kafka.commits import AsyncCommits
 from penstock.kafka.errors import ClusterBusyError
 from penstock.local.cluster import KafkaCluster
 from penstock.names import Offset, Partition, TopicName
+from penstock.settings import ClusterSettings
 from support.numbers import numbers_of, read_numbers, write_numbers
 from support.waiting import eventually
 
@@ -287,3 +291,23 @@ def test_a_commit_waits_for_a_broker_that_hangs(kafka: KafkaCluster, readers: Re
         eventually(lambda: consumer.poll(0.05) and reports, within_seconds=20)
 
     assert (before, reports, readers.committed()) == ([], [None], 10)
+
+
+def test_closing_while_the_broker_hangs_takes_no_longer_than_a_request(
+    kafka: KafkaCluster, readers: Readers
+) -> None:
+    patience = ClusterSettings(request_timeout_seconds=1)
+    readers.connection = Connection(bootstrap=kafka.bootstrap, security=patience)
+    consumer = readers.open(Automatic())
+    read_numbers(consumer, count=10)
+    os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGSTOP)
+    began = time.monotonic()
+    try:
+        with pytest.raises(RequestTimedOutError):
+            consumer.close()
+    finally:
+        os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGCONT)
+
+    assert time.monotonic() - began < 10
+    with pytest.raises(ConsumerClosedError):
+        consumer.poll(0)

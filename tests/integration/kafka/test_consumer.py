@@ -186,6 +186,13 @@ def test_many_records_come_at_once_and_not_more_than_asked_for(reader: Consumer)
     assert [batch for batch in batches if batch] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
+def test_the_lag_is_what_is_left_to_read(reader: Consumer) -> None:
+    before = reader.lag()
+    lags = [reader.lag() for _ in islice(reader, 10)]
+
+    assert (before, lags) == (None, [9, 8, 7, 6, 5, 4, 3, 2, 1, 0])
+
+
 def test_reading_to_the_end_leaves_what_comes_later_for_the_next_time(
     connection: Connection, topic: TopicName, reader: Consumer
 ) -> None:
