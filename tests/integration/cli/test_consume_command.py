@@ -24,6 +24,7 @@ from penstock.kafka import (
 from penstock.names import GroupId, Partition, TopicName
 from support.commands import PENSTOCK, Penstock
 from support.in_process import PenstockInProcess
+from support.topic_contents import topic_contents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +149,39 @@ def test_json_and_details_hold_all_of_a_record(
         topic.encode()
         + b"\t2\t0\t2026-05-01T12:00:00.000+00:00\t\xfe\ttrace=1,trace=null,raw=\xff\tnull\n"
     )
+
+
+def test_what_json_prints_is_produced_again_byte_for_byte(
+    penstock: PenstockInProcess, kafka: KafkaCluster, topic: TopicName
+) -> None:
+    copy = kafka.create_topic(f"test-{uuid4().hex}", partition_count=3)
+    contents = [b"plain", b"", None, b"\xff\x00\n", "grün\u2028".encode(), b'{"n": 1}']
+    records = [
+        OutgoingRecord(
+            topic=topic,
+            key=contents[-1 - number],
+            value=value,
+            headers=(Header("trace", value), Header("trace", b"\xfe")),
+            partition=Partition(number % 3),
+            timestamp=NOON + timedelta(milliseconds=number),
+        )
+        for number, value in enumerate(contents)
+    ]
+    send(kafka.connection, records)
+
+    lines = penstock("consume", topic, "--json").stdout
+    done = penstock("produce", copy, "--format", "records", stdin=lines)
+
+    assert done.status == 0
+    original, copied = (
+        [
+            (item.key, item.value, item.headers, item.timestamp_ms)
+            for item in sorted(topic_contents(kafka.bootstrap, name), key=lambda i: i.timestamp_ms)
+        ]
+        for name in (topic, copy)
+    )
+    assert len(original) == len(contents)
+    assert copied == original
 
 
 def test_columns_are_those_asked_for(penstock: PenstockInProcess, numbers: TopicName) -> None:
