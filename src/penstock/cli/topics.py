@@ -155,13 +155,13 @@ def _rates(
 ) -> dict[TopicName, float]:
     from penstock.kafka import TopicPartition, record_rates
 
-    led = [
+    readable = [
         TopicPartition(topic.name, partition.partition)
         for topic in found
         for partition in topic.partitions
-        if partition.leader is not None
+        if partition.end is not None
     ]
-    return record_rates(admin, led, window_seconds=window_seconds)
+    return record_rates(admin, readable, window_seconds=window_seconds)
 
 
 @topics.command()

@@ -211,10 +211,11 @@ def unused_topics(admin: Admin, *, older_than: datetime) -> tuple[UnusedTopic, .
     Goes by the timestamps of records, not by readers. Internal topics are left out, and so are
     topics of which a partition has no leader: what they hold cannot be known.
     """
+    brokers = reachable_brokers(admin)
     layouts = {
         TopicName(name): topic.partitions
         for name, topic in admin.metadata().topics.items()
-        if not is_internal(name) and all(p.leader >= 0 for p in topic.partitions.values())
+        if not is_internal(name) and all(p.leader in brokers for p in topic.partitions.values())
     }
     asked = [TopicPartition(topic, Partition(p)) for topic, ps in layouts.items() for p in ps]
     newest: dict[TopicName, datetime] = {}
