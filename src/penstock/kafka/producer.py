@@ -115,7 +115,7 @@ class Producer:
         self._connection = (
             Connection(bootstrap=connection) if isinstance(connection, str) else connection
         )
-        self._options = ProducerOptions(
+        self.options = ProducerOptions(
             acks=Acks(acks),
             compression=Compression(compression),
             linger_seconds=linger_seconds,
@@ -141,7 +141,7 @@ class Producer:
         self._tally = Tally(sent=stored.pending if stored else 0)
         self._pump = Pump()
         self._client = confluent_kafka.Producer(
-            self._options.client_config(self._connection)
+            self.options.client_config(self._connection)
             | {"error_cb": self._pump.note_error, "logger": logger}
         )
         self._partitions = PartitionCounts(self._client, self._connection)
@@ -155,7 +155,7 @@ class Producer:
             spool,
             produce=self._produce_spooled,
             settled=self._settle,
-            window=min(_SPOOL_WINDOW, self._options.buffer_records),
+            window=min(_SPOOL_WINDOW, self.options.buffer_records),
             changed=self._pump.changed,
         )
 
@@ -243,7 +243,7 @@ class Producer:
         """Send a record that is already built; otherwise as `send`."""
         self._refuse_when_closed()
         byte_count = record.byte_count
-        if byte_count > self._options.max_record_bytes:
+        if byte_count > self.options.max_record_bytes:
             raise too_large_here(record, self._terms)
         if self._feeder is not None:
             self._feeder.submit(_with_timestamp(record), on_delivery)
@@ -340,11 +340,11 @@ class Producer:
             except BufferError as err:
                 started = time.monotonic() if started is None else started
                 waited = time.monotonic() - started
-                if waited >= self._options.block_seconds or self._pump.runs_here():
+                if waited >= self.options.block_seconds or self._pump.runs_here():
                     raise BufferFullError(
                         record.topic, waited_seconds=waited, held=self._tally.in_flight
                     ) from err
-            self._pump.wait_for_progress(self._options.block_seconds - waited)
+            self._pump.wait_for_progress(self.options.block_seconds - waited)
 
     def _produce_spooled(self, record: OutgoingRecord, report: OnDelivery) -> None:
         self._produce(record, lambda err, message: report(self._report_of(err, message)))
@@ -460,7 +460,7 @@ class Producer:
             raise WaitingInCallbackError(call)
 
     def _longest_delivery_seconds(self) -> float:
-        return self._options.delivery_timeout_seconds + _GRACE_SECONDS
+        return self.options.delivery_timeout_seconds + _GRACE_SECONDS
 
     def _undelivered(self, count: int, *, waited_seconds: float) -> UndeliveredError:
         return UndeliveredError(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import random
 import threading
 from datetime import UTC, datetime
@@ -414,6 +415,18 @@ def test_a_closed_producer_refuses_and_leaves_no_thread(
         producer.send(topic, "y")
     with pytest.raises(ProducerClosedError):
         producer.flush()
+
+
+def test_a_producer_that_nobody_closes_ends_its_thread_when_it_is_collected(
+    topic: TopicName, connection: Connection
+) -> None:
+    before = set(threading.enumerate())
+    producer = Producer(connection)
+    producer.send_and_wait(topic, "x")
+    del producer
+    gc.collect()
+
+    eventually(lambda: set(threading.enumerate()) <= before, within_seconds=5)
 
 
 def test_an_error_in_the_block_is_not_hidden_by_closing(
