@@ -418,18 +418,20 @@ class _Tally:
     def __init__(self) -> None:
         self.scanned = self.matched = 0
         self._is_shown = False
+        self._is_watched = sys.stderr.isatty()
         self._next_line = time.monotonic() + _PROGRESS_AFTER_SECONDS
 
     def show_progress(self) -> None:
         """Write how far scanning is, now and then, where somebody watches."""
-        if time.monotonic() >= self._next_line and sys.stderr.isatty():
+        if self._is_watched and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + 0.2
             self._is_shown = True
             click.echo(f"\r{self.scanned:,} records scanned …", err=True, nl=False)
 
     def clear_progress(self) -> None:
         """Remove the line: records or the summary take its place."""
-        self._next_line = time.monotonic() + _PROGRESS_AFTER_SECONDS
+        if self._is_watched:
+            self._next_line = time.monotonic() + _PROGRESS_AFTER_SECONDS
         if self._is_shown:
             self._is_shown = False
             click.echo("\r\x1b[K", err=True, nl=False)
