@@ -13,8 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 TOPIC = "orders"
@@ -28,24 +30,23 @@ NOTICE_SECONDS = 30
 
 def main() -> int:
     """Run the demonstration in a folder of its own."""
-    for end in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(end, signal.getsignal(signal.SIGINT))
+    on_interruption(signal.default_int_handler)
     started = time.monotonic()
-    complete = False
+    complete, verdict = False, "FAILED"
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         demo = Demo(Path(folder))
         try:
             complete = demo.run()
         except subprocess.CalledProcessError as err:
-            say(f"FAILED: a command ended with status {err.returncode}")
+            verdict = f"FAILED: a command ended with status {err.returncode}"
         except KeyboardInterrupt:
-            say("Stopped.")
+            verdict = "stopped before the end"
         finally:
             # A second Ctrl-C must not leave brokers behind.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            say("Stop everything, and remove the data of this demonstration:")
-            demo.command("down", "--delete-data", "--yes")
-    verdict = "every record arrived once" if complete else "FAILED"
+            on_interruption(signal.SIG_IGN)
+            demo.stop()
+    if complete:
+        verdict = "every record arrived once"
     say(f"{verdict}, after {time.monotonic() - started:.0f} s")
     return 0 if complete else 1
 
@@ -56,8 +57,10 @@ class Demo:
     def __init__(self, folder: Path) -> None:
         # Not the folder that one stands in: it may have a `penstock.toml` for other clusters.
         self.folder = folder
+        self.producers: list[subprocess.Popen[bytes]] = []
+        # Nor the cluster that one works with: all settings but those of Java are this script's.
         self.environment = {
-            **os.environ,
+            **{name: os.environ[name] for name in os.environ if not is_ours_to_set(name)},
             "PENSTOCK_PLATFORM_NAME": "demo",
             "PENSTOCK_PLATFORM_DATA_DIR": str(folder),
             "PENSTOCK_PLATFORM_PORT": "0",
@@ -89,12 +92,20 @@ class Demo:
         self.await_under_replicated(0)
         self.command("topics", "list")
 
+    def stop(self) -> None:
+        """End whatever still runs; the data goes with the folder."""
+        for producer in self.producers:
+            producer.kill()
+            producer.wait()
+        say("Stop everything, and remove the data of this demonstration:")
+        self.command("down", "--delete-data", "--yes")
+
     def check_records(self) -> bool:
         """Read the whole topic and compare it with what was sent."""
-        sent = BEFORE + DURING
+        sent = {str(number) for number in range(BEFORE + DURING)}
         say("Read everything back:")
         records = self.read()
-        missing, twice = sent - len(set(records)), len(records) - len(set(records))
+        missing, twice = len(sent - set(records)), len(records) - len(set(records))
         print(f"{len(records):,} records read, {missing} missing, {twice} twice", flush=True)
         return missing == 0 and twice == 0
 
@@ -110,9 +121,11 @@ class Demo:
         with tempfile.TemporaryFile("w+") as lines:
             lines.writelines(f"{number}\n" for number in numbers)
             lines.seek(0)
-            return subprocess.Popen(
+            producer = subprocess.Popen(
                 [PENSTOCK, *arguments], cwd=self.folder, env=self.environment, stdin=lines
             )
+        self.producers.append(producer)
+        return producer
 
     def read(self) -> list[str]:
         """Return the values of all records that the topic has."""
@@ -137,6 +150,17 @@ class Demo:
             check=True,
         )
         return done.stdout.decode()
+
+
+def is_ours_to_set(variable: str) -> bool:
+    """Say whether an environment variable would lead the commands somewhere else."""
+    return variable.startswith("PENSTOCK_") and not variable.startswith("PENSTOCK_JAVA_")
+
+
+def on_interruption(reaction: Callable[[int, FrameType | None], Any] | signal.Handlers) -> None:
+    """Treat a closed terminal and a polite kill like Ctrl-C."""
+    for interruption in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(interruption, reaction)
 
 
 def finish(producer: subprocess.Popen[bytes]) -> None:

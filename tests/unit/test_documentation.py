@@ -13,8 +13,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/RE
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-# A command ends where the line, the quotation or the stage of a shell pipeline ends.
-PENSTOCK = re.compile(r"(?<![\w/.-])penstock((?: (?!\|)[^\s`]+)+)")
+# A command begins and ends with a line, a quotation or a stage of a shell pipeline.
+PENSTOCK = re.compile(r"(?:^\s*(?:\$ )?|`|\| )penstock((?: (?!\|)[^\s`]+)+)", re.MULTILINE)
 MAKE = re.compile(r"\bmake((?: [A-Z]+=\S+)*) ([a-z-]+)")
 
 
