@@ -235,6 +235,8 @@ def consume(bootstrap: str | None, profile: str | None, **options: Any) -> None:
         writer.flush()
     finally:
         tally.clear_progress()
+    if end is End.STOPPED and sys.stderr.isatty():
+        click.echo(err=True)  # the terminal has written `^C` at the start of the line
     click.echo(tally.summary(request, end), err=True)
 
 

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 _CONDITION = re.compile(r"\s*((?:/[^\s=!<>]*)?)\s*(==|!=|>=|<=|=|>|<)\s*(\S.*?)\s*", re.DOTALL)
 
 
+def _refuse_constant(name: str) -> object:
+    """NaN and Infinity are Python's, not JSON's."""
+    raise ValueError(name)
+
+
+# Made once: `json.loads` with an argument of its own makes a decoder for every value.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 class InvalidConditionError(UsageError):
     """A condition on records cannot be understood."""
 
@@ -96,22 +105,17 @@ def parse_condition(text: str) -> JsonCondition:
 
 def _literal(written: str, text: str) -> object:
     try:
-        return json.loads(written, parse_constant=_refuse_constant)
+        return _DECODER.decode(written)
     except (ValueError, RecursionError):
         reason = f"`{written}` is not a JSON literal; text needs double quotes"
         raise InvalidConditionError(text, reason=reason) from None
-
-
-def _refuse_constant(name: str) -> object:
-    """NaN and Infinity are Python's, not JSON's."""
-    raise ValueError(name)
 
 
 def _parsed(value: bytes | None) -> object:
     if value is None:
         return MISSING
     try:
-        return json.loads(value, parse_constant=_refuse_constant)
+        return _DECODER.decode(value.decode("utf-8"))
     except (ValueError, RecursionError):
         return MISSING
 
