@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from uuid import uuid4
 
@@ -80,6 +82,17 @@ class Readers:
 @pytest.fixture
 def readers(connection: Connection, topic: TopicName, group: str) -> Readers:
     return Readers(connection, topic, group)
+
+
+@contextmanager
+def suspended(kafka: KafkaCluster) -> Iterator[None]:
+    """Let the broker hang while the block runs, and wait until it is well again."""
+    os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGCONT)
+    kafka.await_ready()
 
 
 # One record a second by a clock of its own, a commit every ten, and death at second 17.
@@ -281,13 +294,10 @@ def test_a_commit_waits_for_a_broker_that_hangs(kafka: KafkaCluster, readers: Re
     reports: list[ClusterError | None] = []
     with readers.open() as consumer:
         read_numbers(consumer, count=10)
-        os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGSTOP)
-        try:
+        with suspended(kafka):
             consumer.commit_async(lambda _offsets, fault: reports.append(fault))
             consumer.poll(0.5)
             before = list(reports)
-        finally:
-            os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGCONT)
         eventually(lambda: consumer.poll(0.05) and reports, within_seconds=20)
 
     assert (before, reports, readers.committed()) == ([], [None], 10)
@@ -300,14 +310,12 @@ def test_closing_while_the_broker_hangs_takes_no_longer_than_a_request(
     readers.connection = Connection(bootstrap=kafka.bootstrap, security=patience)
     consumer = readers.open(Automatic())
     read_numbers(consumer, count=10)
-    os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGSTOP)
     began = time.monotonic()
-    try:
+    with suspended(kafka):
         with pytest.raises(RequestTimedOutError):
             consumer.close()
-    finally:
-        os.kill(kafka.pid(kafka.broker_ids[0]), signal.SIGCONT)
+        seconds = time.monotonic() - began
 
-    assert time.monotonic() - began < 10
+    assert seconds < 10
     with pytest.raises(ConsumerClosedError):
         consumer.poll(0)

@@ -178,7 +178,7 @@ for record in consumer:
 def test_partitions_of_a_crashed_member_move_after_its_session_and_of_a_closed_one_at_once(
     connection: Connection, topic: TopicName, group: str, member: Opened
 ) -> None:
-    """Guide 3.11. A session is six seconds; a heartbeat comes every 0.6."""
+    """Guide 3.11. The crashed member has a session of six seconds, the closed one of 45."""
     arguments = [sys.executable, "-c", READER_TO_KILL, connection.bootstrap, topic, group]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as crashing:
         assert crashing.stdout is not None
@@ -189,7 +189,7 @@ def test_partitions_of_a_crashed_member_move_after_its_session_and_of_a_closed_o
     eventually(lambda: survivor.poll(0.05) or len(survivor.assignment()) == 2, within_seconds=20)
     after_crash = time.monotonic() - crashed_at
 
-    other = member()
+    other = member(session_timeout_seconds=45)
     eventually(
         lambda: survivor.poll(0.05) or other.poll(0.05) or len(other.assignment()) == 1,
         within_seconds=20,
@@ -200,7 +200,7 @@ def test_partitions_of_a_crashed_member_move_after_its_session_and_of_a_closed_o
     after_close = time.monotonic() - closed_at
 
     assert after_crash > 4
-    assert after_close < 4
+    assert after_close < 20
 
 
 def test_a_member_that_polls_too_late_has_lost_its_partitions(
