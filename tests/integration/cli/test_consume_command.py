@@ -33,11 +33,19 @@ if TYPE_CHECKING:
     from penstock.local.cluster import KafkaCluster
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+# Records of a fixed day are older than a week sooner or later, and would be deleted.
+KEEP = {"retention.ms": "-1"}
 
 
 @pytest.fixture
 def penstock(connection: Connection, tmp_path: Path) -> PenstockInProcess:
     return PenstockInProcess(tmp_path, {"PENSTOCK_BOOTSTRAP": connection.bootstrap})
+
+
+@pytest.fixture
+def topic(kafka: KafkaCluster) -> TopicName:
+    """A topic of the test's own that keeps old records."""
+    return kafka.create_topic(f"test-{uuid4().hex}", partition_count=3, config=KEEP)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +54,7 @@ def numbers(kafka: KafkaCluster) -> TopicName:
 
     The tests of this module only read it.
     """
-    topic = kafka.create_topic(f"test-{uuid4().hex}", partition_count=3)
+    topic = kafka.create_topic(f"test-{uuid4().hex}", partition_count=3, config=KEEP)
     send(kafka.connection, [numbered(topic, number) for number in range(12)])
     return topic
 
@@ -154,7 +162,7 @@ def test_json_and_details_hold_all_of_a_record(
 def test_what_json_prints_is_produced_again_byte_for_byte(
     penstock: PenstockInProcess, kafka: KafkaCluster, topic: TopicName
 ) -> None:
-    copy = kafka.create_topic(f"test-{uuid4().hex}", partition_count=3)
+    copy = kafka.create_topic(f"test-{uuid4().hex}", partition_count=3, config=KEEP)
     contents = [b"plain", b"", None, b"\xff\x00\n", "grün\u2028".encode(), b'{"n": 1}']
     records = [
         OutgoingRecord(
@@ -215,7 +223,7 @@ def test_reading_begins_where_it_shall(
 def test_several_partitions_and_topics_can_be_chosen(
     penstock: PenstockInProcess, kafka: KafkaCluster, numbers: TopicName
 ) -> None:
-    other = kafka.create_topic(f"{numbers}-more", partition_count=3)
+    other = kafka.create_topic(f"{numbers}-more", partition_count=3, config=KEEP)
     send(kafka.connection, [numbered(other, number) for number in (100, 101, 102)])
 
     by_name = penstock("consume", numbers, other, "--partition", "0", "--partition", "1")
@@ -340,13 +348,13 @@ def test_ctrl_c_ends_following_cleanly_and_commits(
 
 def test_following_finds_topics_that_come_to_match(kafka: KafkaCluster, tmp_path: Path) -> None:
     prefix = f"test-{uuid4().hex}"
-    first = kafka.create_topic(f"{prefix}-1", partition_count=3)
+    first = kafka.create_topic(f"{prefix}-1", partition_count=3, config=KEEP)
     command = Penstock(tmp_path, {"PENSTOCK_BOOTSTRAP": kafka.bootstrap})
     process = command.start("consume", "--regex", f"{prefix}-.*", "-f", "--from", "beginning")
     assert process.stdout is not None
     send(kafka.connection, [numbered(first, 1)])
     lines = [process.stdout.readline()]
-    second = kafka.create_topic(f"{prefix}-2", partition_count=3)
+    second = kafka.create_topic(f"{prefix}-2", partition_count=3, config=KEEP)
     send(kafka.connection, [numbered(second, 2)])
     lines.append(process.stdout.readline())
     process.terminate()
