@@ -20,6 +20,7 @@ from xml.sax.saxutils import quoteattr
 from penstock.java.coordinates import Coordinate
 from penstock.java.errors import IvyNotFoundError, IvySettingsNotFoundError, JarsNotFetchedError
 from penstock.java.runtime import Java
+from penstock.java.trust import trust_options
 
 SILENCE_LIMIT_SECONDS = 90
 """Ivy reports every module found and every 15 kB fetched; where packets are swallowed it would
@@ -130,7 +131,8 @@ def _command(run: IvyRun, wanted: Sequence[Coordinate]) -> list[str]:
     settings_option = ["-settings", str(settings_file.absolute()), "-ivy", str(module)]
     # The pattern is relative to the working folder, whose name may contain what Ivy expands.
     fetch_option = ["-cache", "cache", "-retrieve", _PATTERN, "-types", "jar", "bundle"]
-    jvm = [str(run.java.executable), *_JVM_OPTIONS, *proxy_options(os.environ)]
+    network = [*proxy_options(os.environ), *trust_options(os.environ, run.folder)]
+    jvm = [str(run.java.executable), *_JVM_OPTIONS, *network]
     return [*jvm, "-jar", str(find_ivy()), *settings_option, *fetch_option]
 
 
