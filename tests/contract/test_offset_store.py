@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from penstock.kafka.offsets import TopicPartition
-from penstock.kafka.stored_offsets import (
+from penstock.kafka.workers.stored_offsets import (
     DatabaseConnection,
     DatabaseCursor,
     DatabaseOffsets,

@@ -19,7 +19,7 @@ import psycopg
 
 import penstock as ps
 from penstock.kafka import Admin, Connection, TopicPartition, Worker, committed_offsets
-from penstock.kafka.commits import EveryRecords
+from penstock.kafka.consumer.commits import EveryRecords
 from penstock.names import GroupId
 from support.waiting import eventually
 

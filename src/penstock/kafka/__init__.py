@@ -1,10 +1,7 @@
 """The Kafka cluster: connections, administration, producers, consumers, groups and lag."""
 
 from penstock.kafka.admin import Admin
-from penstock.kafka.assignment import (
-    RebalanceHook,
-)
-from penstock.kafka.broker_configs import (
+from penstock.kafka.cluster.broker_configs import (
     AllBrokers,
     BrokerTarget,
     OneBroker,
@@ -13,24 +10,13 @@ from penstock.kafka.broker_configs import (
     ensure_known_broker_configs,
     plan_broker_configs,
 )
-from penstock.kafka.brokers import (
+from penstock.kafka.cluster.brokers import (
     BrokerDescription,
     ClusterDescription,
     TopicUsage,
     describe_cluster,
 )
-from penstock.kafka.cluster_defaults import (
-    ClusterDefaultsNotVisibleError,
-)
-from penstock.kafka.commits import (
-    Automatic,
-    CommitPolicy,
-    EveryRecords,
-    Manual,
-    Offsets,
-    OnCommitted,
-)
-from penstock.kafka.configs import (
+from penstock.kafka.cluster.configs import (
     ConfigAlteration,
     ConfigChange,
     ConfigEntry,
@@ -39,11 +25,37 @@ from penstock.kafka.configs import (
     ReadOnlyConfigError,
     UnknownConfigError,
 )
+from penstock.kafka.cluster.defaults import (
+    ClusterDefaultsNotVisibleError,
+)
+from penstock.kafka.cluster.log_directories import (
+    LogDirectory,
+    ReplicaSize,
+)
+from penstock.kafka.cluster.quorum import (
+    Feature,
+    Quorum,
+    QuorumMember,
+)
+from penstock.kafka.cluster.wire import (
+    WireError,
+)
 from penstock.kafka.connection import Connection
-from penstock.kafka.consumer import (
+from penstock.kafka.consumer.assignment import (
+    RebalanceHook,
+)
+from penstock.kafka.consumer.commits import (
+    Automatic,
+    CommitPolicy,
+    EveryRecords,
+    Manual,
+    Offsets,
+    OnCommitted,
+)
+from penstock.kafka.consumer.consumer import (
     Consumer,
 )
-from penstock.kafka.consumer_errors import (
+from penstock.kafka.consumer.errors import (
     CommitFailedError,
     ConsumerClosedError,
     MemberFencedError,
@@ -53,19 +65,34 @@ from penstock.kafka.consumer_errors import (
     OffsetOutOfRangeError,
     PollIntervalExceededError,
 )
-from penstock.kafka.delivery_errors import (
-    BufferFullError,
-    DeliveriesFailedError,
-    DeliveryCallbackError,
-    DeliveryError,
-    InvalidProducerSettingError,
-    InvalidRecordError,
-    ProducerClosedError,
-    ProducerFailedError,
-    RecordTooLargeError,
-    RetriableDeliveryError,
-    UndeliveredError,
-    WaitingInCallbackError,
+from penstock.kafka.consumer.excerpts import (
+    FromBeginning,
+    FromEnd,
+    FromOffset,
+    FromTime,
+    NoTopicMatchesError,
+    OffsetNotThereError,
+    StartingPoint,
+    last_records,
+    partitions_to_read,
+    starting_offsets,
+)
+from penstock.kafka.consumer.filters import (
+    ContainsText,
+    Filter,
+    InvalidConditionError,
+    JsonCondition,
+    parse_condition,
+)
+from penstock.kafka.consumer.membership import (
+    Assignor,
+    GroupProtocol,
+    InvalidConsumerError,
+    Start,
+)
+from penstock.kafka.consumer.stopping import (
+    Stoppable,
+    stopping_on_signals,
 )
 from penstock.kafka.errors import (
     AuthenticationFailedError,
@@ -78,26 +105,7 @@ from penstock.kafka.errors import (
     UnknownPartitionError,
     UnknownTopicError,
 )
-from penstock.kafka.excerpts import (
-    FromBeginning,
-    FromEnd,
-    FromOffset,
-    FromTime,
-    NoTopicMatchesError,
-    OffsetNotThereError,
-    StartingPoint,
-    last_records,
-    partitions_to_read,
-    starting_offsets,
-)
-from penstock.kafka.filters import (
-    ContainsText,
-    Filter,
-    InvalidConditionError,
-    JsonCondition,
-    parse_condition,
-)
-from penstock.kafka.groups import (
+from penstock.kafka.groups.description import (
     Coordinator,
     GroupActiveError,
     GroupDescription,
@@ -114,88 +122,12 @@ from penstock.kafka.groups import (
     ensure_groups_idle,
     list_groups,
 )
-from penstock.kafka.handling import HandlerFailedError, OffsetStoreFailedError
-from penstock.kafka.json_pointer import MISSING, Pointer, parse_pointer, value_at
-from penstock.kafka.key_moves import (
-    KeyMove,
-    KeysWouldMoveError,
-)
-from penstock.kafka.lag import (
+from penstock.kafka.groups.lag import (
     CommittedOffset,
     PartitionLag,
     committed_offsets,
 )
-from penstock.kafka.log_directories import (
-    LogDirectory,
-    ReplicaSize,
-)
-from penstock.kafka.membership import (
-    Assignor,
-    GroupProtocol,
-    InvalidConsumerError,
-    Start,
-)
-from penstock.kafka.offsets import (
-    Isolation,
-    NewestRecord,
-    TopicPartition,
-    end_offsets,
-    first_offsets,
-    newest_records,
-    offsets_at,
-)
-from penstock.kafka.outgoing import (
-    outgoing_record,
-)
-from penstock.kafka.partitioning import (
-    HotKeyPartitioner,
-    KeyRequiredError,
-    Partitioner,
-    TooFewPartitionsError,
-    murmur2,
-    partition_for_key,
-)
-from penstock.kafka.probe import await_round_trip
-from penstock.kafka.producer import (
-    Producer,
-)
-from penstock.kafka.producer_metrics import (
-    Latency,
-    ProducerMetrics,
-)
-from penstock.kafka.producer_options import (
-    Acks,
-    Compression,
-)
-from penstock.kafka.purges import (
-    BeforeOffset,
-    BeforeTime,
-    CompactedTopicError,
-    Everything,
-    OffsetBeyondEndError,
-    PartitionPurge,
-    PurgeLimit,
-    apply_purge,
-    plan_purge,
-)
-from penstock.kafka.quorum import (
-    Feature,
-    Quorum,
-    QuorumMember,
-)
-from penstock.kafka.reachability import InvalidAddressError
-from penstock.kafka.records import (
-    Delivery,
-    Header,
-    OutgoingRecord,
-    Record,
-    TimestampType,
-    as_json,
-    milliseconds_of,
-    moment_of,
-    outgoing_as_json,
-)
-from penstock.kafka.resets import (
+from penstock.kafka.groups.resets import (
     NothingToResetError,
     OffsetChange,
     OffsetsNotWrittenError,
@@ -212,35 +144,83 @@ from penstock.kafka.resets import (
     plan_import,
     plan_reset,
 )
-from penstock.kafka.snapshots import (
+from penstock.kafka.groups.snapshots import (
     GroupSnapshot,
     SnapshotFileError,
     load_snapshot,
     snapshot_text,
     take_snapshot,
 )
-from penstock.kafka.spool import (
+from penstock.kafka.json_pointer import MISSING, Pointer, parse_pointer, value_at
+from penstock.kafka.offsets import (
+    Isolation,
+    NewestRecord,
+    TopicPartition,
+    end_offsets,
+    first_offsets,
+    newest_records,
+    offsets_at,
+)
+from penstock.kafka.partitioning import (
+    HotKeyPartitioner,
+    KeyRequiredError,
+    Partitioner,
+    TooFewPartitionsError,
+    murmur2,
+    partition_for_key,
+)
+from penstock.kafka.probe import await_round_trip
+from penstock.kafka.producer.errors import (
+    BufferFullError,
+    DeliveriesFailedError,
+    DeliveryCallbackError,
+    DeliveryError,
+    InvalidProducerSettingError,
+    InvalidRecordError,
+    ProducerClosedError,
+    ProducerFailedError,
+    RecordTooLargeError,
+    RetriableDeliveryError,
+    UndeliveredError,
+    WaitingInCallbackError,
+)
+from penstock.kafka.producer.metrics import (
+    Latency,
+    ProducerMetrics,
+)
+from penstock.kafka.producer.options import (
+    Acks,
+    Compression,
+)
+from penstock.kafka.producer.outgoing import (
+    outgoing_record,
+)
+from penstock.kafka.producer.producer import (
+    Producer,
+)
+from penstock.kafka.producer.spool import (
     SpoolDamagedError,
     SpoolFullError,
     SpoolInUseError,
     SpoolWriteError,
 )
-from penstock.kafka.spool_feeder import (
+from penstock.kafka.producer.spool_feeder import (
     DeliveryReport,
     OnDelivery,
 )
-from penstock.kafka.stopping import (
-    Stoppable,
-    stopping_on_signals,
+from penstock.kafka.reachability import InvalidAddressError
+from penstock.kafka.records import (
+    Delivery,
+    Header,
+    OutgoingRecord,
+    Record,
+    TimestampType,
+    as_json,
+    milliseconds_of,
+    moment_of,
+    outgoing_as_json,
 )
-from penstock.kafka.stored_offsets import (
-    DatabaseOffsets,
-    NoTransactionsError,
-    OffsetMovedError,
-    OffsetStore,
-    UnsupportedDatabaseError,
-)
-from penstock.kafka.topic_changes import (
+from penstock.kafka.topics.changes import (
     FewerPartitionsError,
     InternalTopicError,
     PartlyDoneError,
@@ -249,7 +229,7 @@ from penstock.kafka.topic_changes import (
     delete_topics,
     ensure_deletable,
 )
-from penstock.kafka.topic_creation import (
+from penstock.kafka.topics.creation import (
     InvalidAssignmentError,
     InvalidTopicNameError,
     ReplicaAssignment,
@@ -258,7 +238,7 @@ from penstock.kafka.topic_creation import (
     UnknownBrokerError,
     create_topic,
 )
-from penstock.kafka.topics import (
+from penstock.kafka.topics.description import (
     PartitionDescription,
     TopicDescription,
     UnusedTopic,
@@ -268,12 +248,32 @@ from penstock.kafka.topics import (
     topic_names,
     unused_topics,
 )
-from penstock.kafka.wire import (
-    WireError,
+from penstock.kafka.topics.key_moves import (
+    KeyMove,
+    KeysWouldMoveError,
 )
-from penstock.kafka.worker import Worker, WorkerRunningError, worker
-from penstock.kafka.worker_health import WorkerHealth, WorkerState
-from penstock.kafka.worker_options import InvalidWorkerError
+from penstock.kafka.topics.purges import (
+    BeforeOffset,
+    BeforeTime,
+    CompactedTopicError,
+    Everything,
+    OffsetBeyondEndError,
+    PartitionPurge,
+    PurgeLimit,
+    apply_purge,
+    plan_purge,
+)
+from penstock.kafka.workers.handling import HandlerFailedError, OffsetStoreFailedError
+from penstock.kafka.workers.health import WorkerHealth, WorkerState
+from penstock.kafka.workers.options import InvalidWorkerError
+from penstock.kafka.workers.stored_offsets import (
+    DatabaseOffsets,
+    NoTransactionsError,
+    OffsetMovedError,
+    OffsetStore,
+    UnsupportedDatabaseError,
+)
+from penstock.kafka.workers.worker import Worker, WorkerRunningError, worker
 
 __all__ = [
     "MISSING",

@@ -2,7 +2,7 @@
 
 Each function asks for all partitions in one call; the client sends one request per leader. An
 offset difference is a span, not a count: transaction markers, aborted records and compaction
-leave gaps. Committed offsets of consumer groups live in `kafka/groups.py`.
+leave gaps. Committed offsets of consumer groups live in `kafka/groups/description.py`.
 """
 
 from __future__ import annotations

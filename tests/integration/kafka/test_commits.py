@@ -27,7 +27,7 @@ from penstock.kafka import (
     Start,
     TopicPartition,
 )
-from penstock.kafka.commits import AsyncCommits
+from penstock.kafka.consumer.commits import AsyncCommits
 from penstock.kafka.errors import ClusterBusyError
 from penstock.local.cluster import KafkaCluster
 from penstock.names import Offset, Partition, TopicName

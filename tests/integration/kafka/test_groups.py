@@ -21,7 +21,7 @@ from penstock.kafka import (
     describe_groups,
     list_groups,
 )
-from penstock.kafka.lag import PartitionLag
+from penstock.kafka.groups.lag import PartitionLag
 from penstock.local.cluster import KafkaCluster
 from penstock.names import GroupId, Offset, Partition, TopicName
 from support.groups import commit, delete_records_before, joined, new_group, produce

@@ -160,7 +160,7 @@ def test_a_member_that_joins_after_the_check_is_noticed_by_the_broker(
 ) -> None:
     """Between our look at the members and the write, a consumer starts."""
     plan = plan_reset(admin, group, ToEarliest())
-    monkeypatch.setattr("penstock.kafka.resets.ensure_groups_idle", lambda *_, **__: None)
+    monkeypatch.setattr("penstock.kafka.groups.resets.ensure_groups_idle", lambda *_, **__: None)
     with joined(connection, group, topic, "web", protocol=protocol):
         with pytest.raises(GroupActiveError) as caught:
             apply_reset(admin, plan)

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from penstock.kafka import Admin, ClusterUnreachableError, Connection, WireError, describe_cluster
-from penstock.kafka.quorum import finalized_features
+from penstock.kafka.cluster.quorum import finalized_features
+from penstock.kafka.cluster.wire import Reader, Request, ask
 from penstock.kafka.reachability import Address
-from penstock.kafka.wire import Reader, Request, ask
 from penstock.settings import ClusterSettings
 
 PATIENCE = ClusterSettings(request_timeout_seconds=1.5)

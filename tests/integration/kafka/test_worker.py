@@ -27,8 +27,8 @@ from penstock.kafka import (
     WorkerState,
     committed_offsets,
 )
-from penstock.kafka.commits import Automatic
-from penstock.kafka.membership import Start
+from penstock.kafka.consumer.commits import Automatic
+from penstock.kafka.consumer.membership import Start
 from penstock.names import GroupId, Partition, TopicName
 from support.waiting import eventually
 

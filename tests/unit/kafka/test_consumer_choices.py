@@ -13,9 +13,9 @@ from penstock.kafka import (
     NotAuthorizedError,
     UnknownTopicError,
 )
-from penstock.kafka.consumer_errors import client_fault, commit_fault
-from penstock.kafka.membership import Membership
-from penstock.kafka.subscription import Subscription
+from penstock.kafka.consumer.errors import client_fault, commit_fault
+from penstock.kafka.consumer.membership import Membership
+from penstock.kafka.consumer.subscription import Subscription
 from penstock.names import GroupId
 
 NOWHERE = "127.0.0.1:1"

@@ -3,8 +3,8 @@
 import pytest
 
 from penstock.kafka import Automatic, EveryRecords, InvalidConsumerError, Manual, TopicPartition
-from penstock.kafka.commits import AsyncCommits, CommitPolicy, Offsets, Progress, Schedule
-from penstock.kafka.consumer_errors import CommitFailedError
+from penstock.kafka.consumer.commits import AsyncCommits, CommitPolicy, Offsets, Progress, Schedule
+from penstock.kafka.consumer.errors import CommitFailedError
 from penstock.kafka.errors import ClusterBusyError, ClusterError
 from penstock.names import GroupId, Offset, Partition, TopicName
 

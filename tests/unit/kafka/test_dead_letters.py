@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from penstock.kafka.dead_letters import dead_letter
 from penstock.kafka.records import Header, Record
+from penstock.kafka.workers.dead_letters import dead_letter
 from penstock.names import GroupId, Offset, Partition, TopicName
 
 

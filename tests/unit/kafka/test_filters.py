@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from penstock.kafka.filters import ContainsText, InvalidConditionError, parse_condition
+from penstock.kafka.consumer.filters import ContainsText, InvalidConditionError, parse_condition
 from penstock.kafka.records import Record
 from penstock.names import Offset, Partition, TopicName
 

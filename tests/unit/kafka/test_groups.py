@@ -17,7 +17,7 @@ from penstock.kafka import (
     load_snapshot,
     snapshot_text,
 )
-from penstock.kafka.lag import total_lag
+from penstock.kafka.groups.lag import total_lag
 from penstock.names import GroupId, Offset, Partition, TopicName
 
 ORDERS_0 = TopicPartition(TopicName("orders"), Partition(0))

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kafka.key_moves import KeyMove, key_move
 from penstock.kafka.partitioning import partition_for_key
+from penstock.kafka.topics.key_moves import KeyMove, key_move
 
 keys = st.lists(st.none() | st.binary(max_size=20), max_size=100)
 counts = st.integers(1, 50)

@@ -19,8 +19,8 @@ from penstock.kafka import (
     RetriableDeliveryError,
     outgoing_record,
 )
-from penstock.kafka.delivery_errors import DeliveryTerms, delivery_error
-from penstock.kafka.producer_metrics import LatencyHistogram
+from penstock.kafka.producer.errors import DeliveryTerms, delivery_error
+from penstock.kafka.producer.metrics import LatencyHistogram
 from penstock.names import Partition, TopicName
 
 NOWHERE = "127.0.0.1:1"

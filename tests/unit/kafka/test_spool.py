@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kafka.delivery_errors import DeliveryError
-from penstock.kafka.records import Header, OutgoingRecord
-from penstock.kafka.spool import (
+from penstock.kafka.producer.errors import DeliveryError
+from penstock.kafka.producer.spool import (
     Spool,
     SpoolDamagedError,
     SpoolFullError,
     SpoolInUseError,
     SpoolWriteError,
 )
-from penstock.kafka.spool_entries import encoded, read_entry
+from penstock.kafka.producer.spool_entries import encoded, read_entry
+from penstock.kafka.records import Header, OutgoingRecord
 from penstock.names import Partition, TopicName
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def test_rewinding_reads_again_what_is_not_acknowledged(spool: Spool) -> None:
 def test_files_are_removed_once_all_their_records_are_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.kafka.spool.SEGMENT_BYTES", 120)
+    monkeypatch.setattr("penstock.kafka.producer.spool.SEGMENT_BYTES", 120)
     spool = opened(tmp_path)
     for number in range(6):
         spool.append(record(number))
@@ -196,7 +196,7 @@ def test_a_changed_byte_is_damage_and_drops_nothing(tmp_path: Path, byte: int) -
 
 
 def test_a_missing_file_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.kafka.spool.SEGMENT_BYTES", 120)
+    monkeypatch.setattr("penstock.kafka.producer.spool.SEGMENT_BYTES", 120)
     spool = opened(tmp_path)
     for number in range(6):
         spool.append(record(number))

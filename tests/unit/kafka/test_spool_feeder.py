@@ -4,14 +4,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
-from penstock.kafka.delivery_errors import (
+from penstock.kafka.producer.errors import (
     DeliveryError,
     ProducerFailedError,
     RetriableDeliveryError,
 )
+from penstock.kafka.producer.spool import Spool
+from penstock.kafka.producer.spool_feeder import DeliveryReport, OnDelivery, SpoolFeeder
 from penstock.kafka.records import Delivery, OutgoingRecord
-from penstock.kafka.spool import Spool
-from penstock.kafka.spool_feeder import DeliveryReport, OnDelivery, SpoolFeeder
 from penstock.names import Offset, Partition, TopicName
 from support.waiting import eventually
 

@@ -1,6 +1,6 @@
 import pytest
 
-from penstock.kafka.topic_creation import (
+from penstock.kafka.topics.creation import (
     InvalidAssignmentError,
     InvalidTopicNameError,
     ReplicaAssignment,

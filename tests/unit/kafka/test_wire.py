@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kafka.wire import (
+from penstock.kafka.cluster.wire import (
     NO_TAGS,
     Reader,
     Request,

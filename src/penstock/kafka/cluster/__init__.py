@@ -1,0 +1,1 @@
+"""The cluster itself: brokers, quorum, configs, and what only a plain request can ask."""

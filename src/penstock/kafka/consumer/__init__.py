@@ -1,0 +1,1 @@
+"""The consumer: reading, commits, rebalances, and bounded excerpts of topics."""

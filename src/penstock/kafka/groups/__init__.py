@@ -1,0 +1,1 @@
+"""Consumer groups: members, lag, resets, and snapshots of their offsets."""

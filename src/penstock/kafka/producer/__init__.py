@@ -1,0 +1,1 @@
+"""The producer: sending, delivery reports, and the spool for times without a cluster."""

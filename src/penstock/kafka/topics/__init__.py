@@ -1,0 +1,1 @@
+"""Topics: what they are made of, creating, altering, purging and deleting them."""

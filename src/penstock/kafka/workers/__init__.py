@@ -1,0 +1,1 @@
+"""Workers: a handler over topics, with retries, dead letters and offsets in a database."""
