@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from penstock.errors import PenstockError
+from penstock.local.archive import ClassArchive
 from penstock.local.ports import HOST, free_ports
 from penstock.local.processes import MARKER
 from penstock.names import BrokerId
@@ -188,6 +189,7 @@ class BrokerCommand:
 
     java: Path
     jars: tuple[Path, ...]
+    archive: ClassArchive
     shape: ClusterShape
     folders: Folders
 
@@ -217,12 +219,19 @@ class BrokerCommand:
             stderr=subprocess.STDOUT,
         )
 
-    def spawn(self, broker: BrokerShape) -> "subprocess.Popen[bytes]":
-        """Start the broker's process, in a session of its own so that Ctrl-C does not reach it."""
+    def spawn(
+        self, broker: BrokerShape, *, recording: Path | None = None
+    ) -> "subprocess.Popen[bytes]":
+        """Start the broker's process, in a session of its own so that Ctrl-C does not reach it.
+
+        Args:
+            broker: which.
+            recording: where the JVM writes the classes it loaded when it ends, if anywhere.
+        """
         with self.folders.output(broker).open("wb") as output:
             return subprocess.Popen(
                 [
-                    *self._java(broker, heap_mb=self.shape.heap_mb),
+                    *self._java(broker, heap_mb=self.shape.heap_mb, recording=recording),
                     "kafka.Kafka",
                     str(self._properties(broker)),
                 ],
@@ -233,9 +242,12 @@ class BrokerCommand:
                 start_new_session=True,
             )
 
-    def _java(self, broker: BrokerShape, *, heap_mb: int) -> list[str]:
+    def _java(
+        self, broker: BrokerShape, *, heap_mb: int, recording: Path | None = None
+    ) -> list[str]:
         return [
             str(self.java),
+            *self.archive.options(recording),
             "-Xms64m",
             f"-Xmx{heap_mb}m",
             # Small and quick to start beats peak throughput on one machine: three brokers stay

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from penstock.java import JarSet, ensure_jars, find_java
 from penstock.kafka import Admin, Connection, await_round_trip, create_topic
+from penstock.local.archive import class_archive
 from penstock.local.broker import (
     BrokerCommand,
     Folders,
@@ -44,9 +45,12 @@ class KafkaCluster:
     def start(cls, *, brokers: int, data_dir: Path, heap_mb: int = 192) -> Iterator[KafkaCluster]:
         """Run `brokers` brokers on free ports, with their data below `data_dir`."""
         settings = load_settings()
+        java = find_java(cache_dir=settings.java.cache_dir)
+        jars = ensure_jars(JarSet.KAFKA, settings.java, java=java)
         command = BrokerCommand(
-            java=find_java(cache_dir=settings.java.cache_dir).executable,
-            jars=ensure_jars(JarSet.KAFKA, settings.java),
+            java=java.executable,
+            jars=jars,
+            archive=class_archive(settings.java.cache_dir, "kafka", java, jars),
             shape=new_shape(brokers=brokers, heap_mb=heap_mb),
             folders=Folders(root=data_dir),
         )

@@ -42,6 +42,7 @@ class Launch:
 
     java: Path
     jars: tuple[Path, ...]
+    archive: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,9 @@ class PlatformFolder:
         """Return how the supervisor calls Java."""
         with _readable(self.root / "launch.json") as fields:
             return Launch(
-                java=Path(fields["java"]), jars=tuple(Path(jar) for jar in fields["jars"])
+                java=Path(fields["java"]),
+                jars=tuple(Path(jar) for jar in fields["jars"]),
+                archive=Path(fields["archive"]),
             )
 
     def save_launch(self, launch: Launch) -> None:

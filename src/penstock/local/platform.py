@@ -19,6 +19,7 @@ from penstock.errors import PenstockError, UsageError
 from penstock.events import Emit, StepFinished, StepProgressed, StepStarted, ignore
 from penstock.java import JarSet, ensure_jars, find_java
 from penstock.kafka import Connection, await_round_trip
+from penstock.local.archive import class_archive
 from penstock.local.broker import (
     KAFKA_VERSION,
     BrokerCommand,
@@ -258,14 +259,18 @@ class Platform:
     ) -> BrokerCommand:
         """Write everything the supervisor needs, fetching jars if due."""
         java = find_java(cache_dir=java_settings.cache_dir)
-        launch = Launch(
-            java=java.executable, jars=ensure_jars(JarSet.KAFKA, java_settings, emit, java)
-        )
+        jars = ensure_jars(JarSet.KAFKA, java_settings, emit, java)
+        archive = class_archive(java_settings.cache_dir, "kafka", java, jars)
+        launch = Launch(java=java.executable, jars=jars, archive=archive.path)
         self.folder.save_shape(shape)
         self.folder.save_launch(launch)
         self.folder.forget_contact()
         return BrokerCommand(
-            java=launch.java, jars=launch.jars, shape=shape, folders=self.folder.folders
+            java=launch.java,
+            jars=launch.jars,
+            archive=archive,
+            shape=shape,
+            folders=self.folder.folders,
         )
 
     def _spawn_supervisor(self) -> subprocess.Popen[bytes]:

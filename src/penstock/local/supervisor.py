@@ -23,6 +23,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from penstock.local.archive import ClassArchive
 from penstock.local.broker import BrokerCommand, BrokerShape
 from penstock.local.control import (
     BrokerState,
@@ -49,6 +50,9 @@ _STABLE_SECONDS = 60.0
 
 _GRACE_SECONDS = 10.0
 """How long a broker may take to stop in good order before it is killed."""
+
+_ORDERLY_EXITS = (0, 128 + signal.SIGTERM)
+"""How a JVM ends by itself, and after a request to stop."""
 
 _LOOK_SECONDS = 0.1
 """How often to try the port of a broker that is starting: Kafka has no way to tell us."""
@@ -89,6 +93,7 @@ class Child:
     restarts: int = 0
     last_exit: str | None = None
     log_start: int = 0
+    recording: Path | None = None
 
     def enter(self, state: BrokerState) -> None:
         """Change the state and note when."""
@@ -181,7 +186,10 @@ class Supervisor:
 
     def _start(self, child: Child) -> None:
         child.log_start = log_size(self._command.folders, child.shape)
-        child.process = self._command.spawn(child.shape)
+        # One recording is enough, and ending takes seconds longer with it.
+        first = child.shape is self._command.shape.brokers[0]
+        child.recording = self._command.archive.new_recording() if first else None
+        child.process = self._command.spawn(child.shape, recording=child.recording)
         child.started_at = time.monotonic()
         child.enter(BrokerState.STARTING)
         waiter = Thread(
@@ -195,6 +203,9 @@ class Supervisor:
 
     def _on_exit(self, child: Child, process: subprocess.Popen[bytes]) -> None:
         child.process = None
+        if child.recording is not None:
+            complete = process.returncode in _ORDERLY_EXITS
+            self._command.archive.adopt(child.recording, complete=complete)
         if child.state is BrokerState.STOPPING:
             child.enter(BrokerState.STOPPED)
             return
@@ -279,7 +290,11 @@ def main(argument: str) -> int:
         return 1
     launch = folder.load_launch()
     command = BrokerCommand(
-        java=launch.java, jars=launch.jars, shape=folder.load_shape(), folders=folder.folders
+        java=launch.java,
+        jars=launch.jars,
+        archive=ClassArchive(launch.archive),
+        shape=folder.load_shape(),
+        folders=folder.folders,
     )
     supervisor = Supervisor(command)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -14,7 +14,7 @@ def folder(tmp_path: Path) -> PlatformFolder:
 
 def test_what_was_saved_is_loaded(folder: PlatformFolder) -> None:
     shape = new_shape(brokers=3, heap_mb=256)
-    launch = Launch(java=Path("/java"), jars=(Path("a.jar"), Path("b.jar")))
+    launch = Launch(java=Path("/java"), jars=(Path("a.jar"), Path("b.jar")), archive=Path("x.jsa"))
     contact = Contact(pid=1, port=2, token="secret")  # noqa: S106 - not a real one
 
     folder.save_shape(shape)
