@@ -28,8 +28,9 @@ check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling
 	@# Addresses of package indexes and paths of one machine do not belong here.
 	@! git grep -nIE '/[w]ork/|/[r]oot/|[p]ypi\.org|[p]ythonhosted\.org|[m]aven\.org'
 
+# Most tests wait for brokers and sessions rather than work, so three at once suit two cores.
 test: postgresql  ## All tests that take seconds, in under 15 minutes
-	$(PYTEST) -m "not long"
+	$(PYTEST) --numprocesses 3 --dist loadfile -m "not long"
 
 test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
 	$(PYTEST) tests/unit

@@ -270,8 +270,11 @@ def test_three_brokers_replicate_and_survive_one(penstock: Penstock) -> None:
     assert sum(broker["resident_bytes"] for broker in status["brokers"]) < 1_200_000_000
     with Admin(Connection(bootstrap=status["bootstrap"])) as admin:
         penstock("topics", "create", "safe", "--partitions", "1")
-        replicas = admin.metadata().topics["safe"].partitions[0].replicas
-        assert sorted(replicas) == [1, 2, 3]
+        topics = admin.metadata().topics
+        copies = {name: len(topics[name].partitions[0].replicas) for name in topics}
+        assert copies == {"safe": 3, "_penstock.probe": 3, "__consumer_offsets": 3}
+        described = penstock("topics", "describe", "safe", "--all-configs").stdout
+        assert "min.insync.replicas 2 " in " ".join(described.split())
 
         killed = penstock("platform", "broker", "kill", "2")
         assert killed.stdout == "broker 2 is stopped\n"
