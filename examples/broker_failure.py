@@ -130,7 +130,7 @@ class Demo:
     def read(self) -> list[str]:
         """Return the values of all records that the topic has."""
         arguments = ("consume", TOPIC)
-        show(arguments, sink="sort | uniq | wc --lines")
+        show(arguments, sink="sort | uniq | wc -l")
         return self.output(*arguments).splitlines()
 
     def await_under_replicated(self, count: int) -> None:
