@@ -32,6 +32,7 @@ from penstock.local.folder import Launch, PlatformFolder
 from penstock.local.ports import is_free
 from penstock.local.preflight import check_machine, check_version
 from penstock.local.processes import MARKER, end_processes, find_processes
+from penstock.settings import DEFAULT_PLATFORM
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,9 +53,10 @@ class PlatformNotRunningError(PenstockError):
     code = "PEN-508"
 
     def __init__(self, name: PlatformName) -> None:
+        up = "penstock up" if name == DEFAULT_PLATFORM else f"penstock up --name {name}"
         super().__init__(
             f"the local platform `{name}` is not running",
-            hint="`penstock up` starts it; `--bootstrap HOST:PORT` chooses another cluster",
+            hint=f"`{up}` starts it; `--bootstrap HOST:PORT` chooses another cluster",
         )
 
 

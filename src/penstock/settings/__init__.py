@@ -17,6 +17,7 @@ from penstock.settings.errors import (
 )
 from penstock.settings.loading import FILE_NAME, MASK, find_settings_file, load_settings
 from penstock.settings.model import (
+    DEFAULT_PLATFORM,
     ClusterSettings,
     JavaSettings,
     PlatformSettings,
@@ -30,6 +31,7 @@ from penstock.settings.model import (
 )
 
 __all__ = [
+    "DEFAULT_PLATFORM",
     "FILE_NAME",
     "MASK",
     "ClusterSettings",

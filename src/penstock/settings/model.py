@@ -16,7 +16,7 @@ from penstock.names import PlatformName
 
 ENVIRONMENT_PREFIX = "PENSTOCK_"
 DEFAULT_PROFILE = "local"
-_DEFAULT_PLATFORM = PlatformName("local")
+DEFAULT_PLATFORM = PlatformName("local")
 
 
 def default_data_dir(environ: Mapping[str, str] = os.environ) -> Path:
@@ -90,7 +90,7 @@ class PlatformSettings:
             pattern=r"^[a-z0-9][a-z0-9-]{0,30}$",
             description="tells platforms that run side by side apart",
         ),
-    ] = _DEFAULT_PLATFORM
+    ] = DEFAULT_PLATFORM
     brokers: Annotated[
         int, AfterValidator(_one_or_three), Field(description="how many brokers: 1 or 3")
     ] = 1
