@@ -25,6 +25,7 @@ from penstock.kafka import (
     Start,
     TopicPartition,
     describe_group,
+    list_groups,
 )
 from penstock.local.cluster import KafkaCluster
 from penstock.names import GroupId, Partition, TopicName
@@ -271,3 +272,27 @@ def test_new_partitions_of_a_topic_are_read_without_a_restart(
     reading.end()
 
     assert numbers_of(reading.records) == [7]
+
+
+def test_closing_while_partitions_are_on_their_way_neither_waits_nor_fails(
+    member: Opened, connection: Connection, group: str
+) -> None:
+    """The group has given partitions to a member that has not polled since, and now closes.
+
+    The client then says so while it closes. To ask it for committed offsets at that moment waited
+    for the time of a request in vain, and `close` failed.
+    """
+    admin = Admin(connection)
+    consumer = member()
+
+    def has_partitions() -> bool:
+        if group not in [item.group for item in list_groups(admin)]:
+            return False
+        members = describe_group(admin, GroupId(group)).members
+        return [len(item.partitions) for item in members] == [2]
+
+    eventually(has_partitions, within_seconds=20)
+    started = time.monotonic()
+    consumer.close()
+
+    assert time.monotonic() - started < connection.request_timeout_seconds / 2

@@ -98,6 +98,7 @@ class Assignment:
         self._paused: set[TopicPartition] = set()
         self._coming: dict[TopicPartition, Offset | None] = {}
         self._is_subscribed = False
+        self._is_leaving = False
         self.version = 0
         """Grows with every change; 0 until the first assignment, which may be an empty one."""
 
@@ -132,6 +133,7 @@ class Assignment:
 
     def leave(self) -> None:
         """Give up all partitions in good order: hook, commit, then let go."""
+        self._is_leaving = True
         self._give_up(self.partitions)
 
     def drop(self, partitions: Sequence[TopicPartition]) -> None:
@@ -212,6 +214,10 @@ class Assignment:
         )
 
     def _gained(self, _client: Client, gained: list[ClientPartition]) -> None:
+        if self._is_leaving:
+            # A rebalance has ended while the client closes: it would wait in vain for committed
+            # offsets, and gives these partitions back at once.
+            return
         partitions = tuple(sorted(partition_of(item) for item in gained))
         self._coming = self._with_commits(dict.fromkeys(partitions))
         try:
