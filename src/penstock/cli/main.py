@@ -158,7 +158,7 @@ def cli(*, verbose: bool) -> None:
 def main() -> None:
     """Run the command line; the only place where exceptions become text."""
     logging.basicConfig(
-        level=logging.CRITICAL,
+        level=logging.CRITICAL + 1,  # what is fatal for Kafka's client is told as an error
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
         stream=sys.stderr,
     )

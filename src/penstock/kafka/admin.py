@@ -11,13 +11,15 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from penstock.kafka.complaints import Complaints
 from penstock.kafka.errors import (
     ClusterBusyError,
     ClusterError,
     ClusterUnreachableError,
+    NotAuthorizedError,
     RequestTimedOutError,
     UnknownPartitionError,
     UnknownTopicError,
@@ -26,7 +28,7 @@ from penstock.kafka.errors import (
 from penstock.kafka.reachability import Address, accepts, ensure_reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Future
     from types import TracebackType
 
@@ -41,6 +43,8 @@ Answer = TypeVar("Answer")
 _PAUSE_SECONDS = 0.1
 # The client ends its requests itself; this much later a future counts as lost.
 _GRACE_SECONDS = 5
+# How soon a refused password is noticed while the first answer is awaited.
+_LOGIN_SLICE_SECONDS = 0.02
 
 
 class Admin:
@@ -53,6 +57,7 @@ class Admin:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._complaints = self._new_complaints()
 
     def __enter__(self) -> Self:
         """Return itself; the client connects on the first request."""
@@ -78,9 +83,16 @@ class Admin:
         Raises:
             ClusterUnreachableError: no bootstrap address accepts a connection. The client would
                 keep trying in silence until its request times out.
+            AuthenticationFailedError: the credentials are not accepted.
         """
         ensure_reachable(self.connection)
-        return AdminClient(self.connection.client_config() | {"log_level": 0})
+        self._complaints = self._new_complaints()  # those about an earlier client are settled
+        client = AdminClient(
+            self.connection.client_config() | {"log_level": 0}, error_cb=self._complaints.note
+        )
+        if self.connection.has_credentials:
+            self._ensure_accepted(client)
+        return client
 
     @property
     def steered_client(self) -> AdminClient:
@@ -174,9 +186,49 @@ class Admin:
         # The client says "timed out" also when it never reached anybody.
         lost = isinstance(fault, RequestTimedOutError) and not self._any_broker_answers()
         if lost or isinstance(fault, ClusterUnreachableError):
-            waited = f"no answer within {self.timeout_seconds:g} s"
-            return ClusterUnreachableError(bootstrap, tried=f"tried to {action}", reason=waited)
+            return self._unreachable(self.client, action)
         return fault
+
+    def absence(self, topic: str, action: str, *, known: Iterable[str]) -> ClusterError:
+        """Return why `topic` is not among the `known` ones: it does not exist, or is hidden.
+
+        A cluster lists only topics that one may see; asked for one by its name, it says why.
+        """
+        future = self.client.describe_topics(
+            TopicCollection([topic]), request_timeout=self.timeout_seconds
+        )[topic]
+        try:
+            self.await_one(future, action)
+        except NotAuthorizedError as hidden:
+            return hidden
+        except ClusterError:
+            pass  # unknown, as the list said
+        return UnknownTopicError(topic, known=known)
+
+    def _new_complaints(self) -> Complaints:
+        return Complaints(self.connection.bootstrap, action="answer")
+
+    def _unreachable(self, client: AdminClient, action: str) -> ClusterError:
+        client.poll(0)  # hands over the complaints that have piled up
+        waited = f"no usable answer within {self.timeout_seconds:g} s"
+        return self._complaints.refusal() or ClusterUnreachableError(
+            self.connection.bootstrap,
+            tried=f"tried to {action}",
+            reason=self._complaints.last_word() or waited,
+        )
+
+    def _ensure_accepted(self, client: AdminClient) -> None:
+        """Ask for anything, and raise when the cluster complains about who is asking."""
+        answer = client.describe_cluster(request_timeout=self.timeout_seconds)
+        while not answer.done():
+            client.poll(_LOGIN_SLICE_SECONDS)
+            if refusal := self._complaints.refusal():
+                raise refusal
+        error = answer.exception()
+        if isinstance(error, KafkaException):
+            fault = translated(error, action="log in", bootstrap=self.connection.bootstrap)
+            if isinstance(fault, ClusterUnreachableError | RequestTimedOutError):
+                raise self._unreachable(client, "log in") from error
 
     def _what_is_missing(self, topic: str, partition: int | None, action: str) -> ClusterError:
         """Tell an unknown topic from an unknown partition, and both from one without a leader."""
@@ -185,7 +237,7 @@ class Admin:
         except KafkaException:
             return UnknownTopicError(topic)  # only the suggestion is lost
         if topic not in topics:
-            return UnknownTopicError(topic, known=topics)
+            return self.absence(topic, action, known=topics)
         partitions = topics[topic].partitions
         if partition is not None and partition not in partitions:
             return UnknownPartitionError(topic, partition, partition_count=len(partitions))

@@ -27,6 +27,11 @@ class Connection:
         """Whether a plain socket is enough: neither encryption nor authentication."""
         return self.security.security_protocol == "PLAINTEXT"
 
+    @property
+    def has_credentials(self) -> bool:
+        """Whether a user and a password are sent, which the cluster may refuse."""
+        return self.security.security_protocol.startswith("SASL")
+
     def client_config(self) -> dict[str, str]:
         """Return the options of confluent-kafka that all kinds of clients share."""
         security = self.security

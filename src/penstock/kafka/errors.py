@@ -32,7 +32,7 @@ class ClusterUnreachableError(ClusterError):
         super().__init__(
             f"no Kafka broker answered at `{bootstrap}`: {tried}{because}",
             hint="`penstock platform status` shows the local platform; for another cluster check "
-            "`--bootstrap` and the firewall",
+            "`--bootstrap`, `security_protocol` and the firewall",
         )
 
 

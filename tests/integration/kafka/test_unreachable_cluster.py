@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from pydantic import SecretStr
 
 from penstock.kafka import Admin, ClusterUnreachableError, Connection, WireError, describe_cluster
 from penstock.kafka.cluster.quorum import finalized_features
@@ -55,7 +56,7 @@ def test_a_silent_address_is_given_up_within_the_time_of_a_request(
     assert time.monotonic() - started < PATIENCE.request_timeout_seconds + 3
     assert caught.value.message == (
         f"no Kafka broker answered at `127.0.0.1:{port}`: tried to ask for brokers and topics "
-        "(no answer within 1.5 s)"
+        "(no usable answer within 1.5 s)"
     )
     assert capfd.readouterr() == ("", "")
 
@@ -84,3 +85,24 @@ def test_features_of_a_broker_that_does_not_answer_are_unknown(connection: Conne
     admin = Admin(connection)
 
     assert finalized_features(admin, Address("127.0.0.1", free_port())) is None
+
+
+def test_a_login_at_a_silent_address_is_given_up_within_the_time_of_a_request() -> None:
+    security = ClusterSettings(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="SCRAM-SHA-512",
+        sasl_username="alice",
+        sasl_password=SecretStr("any"),
+        request_timeout_seconds=1.5,
+    )
+    with silent_listener() as port:
+        started = time.monotonic()
+
+        with pytest.raises(ClusterUnreachableError) as caught:
+            Admin(Connection(bootstrap=f"127.0.0.1:{port}", security=security)).metadata()
+
+    assert time.monotonic() - started < security.request_timeout_seconds + 3
+    assert caught.value.message == (
+        f"no Kafka broker answered at `127.0.0.1:{port}`: tried to log in "
+        "(no usable answer within 1.5 s)"
+    )

@@ -17,6 +17,7 @@ from penstock.errors import PenstockError, UsageError
 from penstock.kafka.errors import ClusterError, translated
 
 if TYPE_CHECKING:
+    from penstock.kafka.complaints import Refusal
     from penstock.kafka.records import OutgoingRecord
 
 _TOO_LARGE = KafkaError.MSG_SIZE_TOO_LARGE
@@ -33,6 +34,7 @@ _BROKEN_PRODUCER = {
     KafkaError._FATAL,  # noqa: SLF001
     KafkaError._FENCED,  # noqa: SLF001
 }
+_UNEXPLAINED = _TIMED_OUT | _GIVEN_UP | _BROKEN_PRODUCER
 
 
 class DeliveryError(ClusterError):
@@ -198,10 +200,21 @@ def too_large_here(record: OutgoingRecord, terms: DeliveryTerms) -> RecordTooLar
 
 
 def delivery_error(
-    err: KafkaError, *, topic: str, partition: int | None, byte_count: int, terms: DeliveryTerms
+    err: KafkaError,
+    *,
+    topic: str,
+    partition: int | None,
+    byte_count: int,
+    terms: DeliveryTerms,
+    refusal: Refusal | None = None,
 ) -> DeliveryError:
-    """Return what `err` in a delivery report means for the record."""
+    """Return what `err` in a delivery report means for the record.
+
+    `refusal` is that the cluster has refused the producer as a whole, of which no report tells.
+    """
     code = err.code()
+    if refusal is not None and (code in _UNEXPLAINED or err.fatal()):
+        return DeliveryError(topic, reason=refusal.message, hint=refusal.hint)
     if code in _BROKEN_PRODUCER or err.fatal():
         return ProducerFailedError(topic, reason=err.str())
     if code == _TOO_LARGE:

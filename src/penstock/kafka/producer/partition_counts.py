@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 
-from penstock.kafka.errors import ClusterError, UnknownTopicError, translated
+from penstock.kafka.admin import Admin
+from penstock.kafka.errors import ClusterError, translated
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
+    from penstock.kafka.complaints import Complaints
     from penstock.kafka.connection import Connection
 
 # Partitions are added by hand and rarely; a minute is soon enough to use new ones.
@@ -21,9 +23,10 @@ _FRESH_SECONDS = 60.0
 class PartitionCounts:
     """Asks the cluster through a producer's client."""
 
-    def __init__(self, client: Producer, connection: Connection) -> None:
+    def __init__(self, client: Producer, connection: Connection, complaints: Complaints) -> None:
         self._client = client
         self._connection = connection
+        self._complaints = complaints
         self._known: dict[str, tuple[int, float]] = {}
 
     def count_of(self, topic: str) -> int:
@@ -33,6 +36,7 @@ class PartitionCounts:
 
         Raises:
             UnknownTopicError: there is no such topic.
+            NotAuthorizedError: this user may not see it.
             ClusterError: the cluster does not answer, and never has.
         """
         known = self._known.get(topic)
@@ -48,11 +52,13 @@ class PartitionCounts:
         return count
 
     def _ask(self, topic: str) -> int:
+        action = f"look up the partitions of `{topic}`"
         try:
             topics = self._client.list_topics(timeout=self._connection.request_timeout_seconds)
         except KafkaException as err:
-            action = f"look up the partitions of `{topic}`"
-            raise translated(err, action=action, bootstrap=self._connection.bootstrap) from err
+            fault = translated(err, action=action, bootstrap=self._connection.bootstrap)
+            raise self._complaints.refusal() or fault from err
         if topic not in topics.topics:
-            raise UnknownTopicError(topic, known=topics.topics)
+            with Admin(self._connection) as admin:
+                raise admin.absence(topic, action, known=topics.topics)
         return len(topics.topics[topic].partitions)

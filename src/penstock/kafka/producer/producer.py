@@ -20,6 +20,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from penstock.errors import PenstockError
+from penstock.kafka.complaints import Complaints, client_logger
 from penstock.kafka.connection import Connection
 from penstock.kafka.errors import error_of
 from penstock.kafka.producer.errors import (
@@ -139,12 +140,13 @@ class Producer:
         self._closing = self._ended = False
         stored = Spool(spool, limit_bytes=spool_limit_bytes) if spool else None
         self._tally = Tally(sent=stored.pending if stored else 0)
-        self._pump = Pump()
+        self._complaints = Complaints(self._connection.bootstrap, action="take records")
+        self._pump = Pump(self._complaints)
         self._client = confluent_kafka.Producer(
             self.options.client_config(self._connection)
-            | {"error_cb": self._pump.note_error, "logger": logger}
+            | {"error_cb": self._complaints.note, "logger": client_logger}
         )
-        self._partitions = PartitionCounts(self._client, self._connection)
+        self._partitions = PartitionCounts(self._client, self._connection, self._complaints)
         self._pump.start(self._client)
         weakref.finalize(self, self._pump.stop)
         self._spool_folder = spool
@@ -412,7 +414,12 @@ class Producer:
         self, err: KafkaError, topic: str, partition: int | None, byte_count: int
     ) -> DeliveryError:
         return delivery_error(
-            err, topic=topic, partition=partition, byte_count=byte_count, terms=self._terms
+            err,
+            topic=topic,
+            partition=partition,
+            byte_count=byte_count,
+            terms=self._terms,
+            refusal=self._complaints.refusal(),
         )
 
     def _wait_until_settled(self, limit_seconds: float) -> int:
@@ -466,7 +473,7 @@ class Producer:
         return UndeliveredError(
             count=count,
             waited_seconds=waited_seconds,
-            last_word=self._pump.last_word,
+            last_word=self._complaints.last_word(),
             kept_in=str(self._spool_folder) if self._spool_folder else None,
         )
 

@@ -11,10 +11,16 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from confluent_kafka import KafkaException
+
+from penstock.kafka.errors import error_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from confluent_kafka import KafkaError, Producer
+    from confluent_kafka import Producer
+
+    from penstock.kafka.complaints import Complaints
 
 logger = logging.getLogger(__name__)
 
@@ -26,11 +32,9 @@ _SERVE_SECONDS = 0.1
 class Pump:
     """Serves a client in a thread of its own and announces each progress in `changed`."""
 
-    def __init__(self) -> None:
+    def __init__(self, complaints: Complaints) -> None:
         self.changed = threading.Condition()
-        self.last_word = ""
-        """What the client last complained about, for error messages."""
-
+        self._complaints = complaints
         self._flushing = 0
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -41,10 +45,6 @@ class Pump:
             target=self._run, args=(client,), name="penstock-producer", daemon=True
         )
         self._thread.start()
-
-    def note_error(self, error: KafkaError) -> None:
-        """Remember a complaint that concerns no single record; the client's `error_cb`."""
-        self.last_word = error.str()
 
     def runs_here(self) -> bool:
         """Whether the caller is inside a delivery callback."""
@@ -82,6 +82,8 @@ class Pump:
                     client.flush(_SERVE_SECONDS)
                 else:
                     client.poll(_SERVE_SECONDS)
+            except KafkaException as err:  # fatal errors are raised instead of handed over
+                self._complaints.note(error_of(err))
             except Exception:  # the top of a thread; without it no callback would come any more
                 logger.exception("a delivery callback failed")
             with self.changed:
