@@ -269,12 +269,12 @@ def _errors_path(topic: str, chosen: Path | None, files: Sequence[Path]) -> Path
 
 def _require_topic(connection: Connection, template: Template) -> None:
     """Look before reading: a wrong name costs no input."""
-    from penstock.kafka import Admin, UnknownPartitionError, UnknownTopicError
+    from penstock.kafka import Admin, UnknownPartitionError
 
     with Admin(connection) as admin:
         topics = admin.metadata().topics
-    if template.topic not in topics:
-        raise UnknownTopicError(template.topic, known=topics)
+        if template.topic not in topics:
+            raise admin.absence(template.topic, f"write to `{template.topic}`", known=topics)
     count = len(topics[template.topic].partitions)
     if template.partition is not None and template.partition >= count:
         raise UnknownPartitionError(template.topic, template.partition, partition_count=count)

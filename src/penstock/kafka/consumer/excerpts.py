@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from penstock.kafka.consumer.assignment import partition_of
 from penstock.kafka.consumer.subscription import Subscription
-from penstock.kafka.errors import ClusterError, UnknownPartitionError
+from penstock.kafka.errors import ClusterError, UnknownPartitionError, UnknownTopicError
 from penstock.kafka.offsets import (
     Isolation,
     TopicPartition,
@@ -102,12 +102,16 @@ def partitions_to_read(
 
     Raises:
         UnknownTopicError: a topic does not exist.
+        NotAuthorizedError: this user may not see a topic.
         NoTopicMatchesError: nothing matches the pattern.
         UnknownPartitionError: a topic has no partition of such a number.
     """
     known = admin.metadata().topics
     subscription = Subscription(topics)
-    names = subscription.matching(known)
+    try:
+        names = subscription.matching(known)
+    except UnknownTopicError as unknown:
+        raise admin.absence(unknown.topic, f"read `{unknown.topic}`", known=known) from None
     if not names:
         raise NoTopicMatchesError(str(getattr(topics, "pattern", topics)), known=known)
     for name in names:

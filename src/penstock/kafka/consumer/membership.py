@@ -119,7 +119,7 @@ class Membership:
     def client_config(self) -> dict[str, str | int]:
         """Return the options of confluent-kafka for this membership."""
         config: dict[str, str | int] = {
-            # The client asks for a group even when none is joined; this name reaches no broker.
+            # The client wants a name even when no group is joined; it only asks for a coordinator.
             "group.id": self.group or f"penstock-{uuid4().hex}",
             "group.protocol": self.protocol.value,
             "max.poll.interval.ms": _milliseconds(self.max_poll_interval_seconds),

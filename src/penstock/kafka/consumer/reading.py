@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import PenstockError
 from penstock.kafka.admin import Admin
+from penstock.kafka.complaints import client_logger
 from penstock.kafka.consumer.assignment import (
     Assignment,
     client_partitions,
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
     from penstock.kafka.records import Record
 
 logger = logging.getLogger(__name__)
-_client_logger = logging.getLogger("penstock.kafka.client")
-_client_logger.addHandler(logging.NullHandler())  # quiet unless the program sets up logging
 
 # A stop is noticed, and a due commit sent, within this time, also while no record comes.
 SLICE_SECONDS = 0.1
@@ -113,9 +112,10 @@ class Reader:
             if subscription is not None:
                 self._follow(subscription, known)
         except UnknownTopicError as unknown:
-            fault = self._why_unknown(unknown)
             self._client.close()
-            raise fault from None
+            raise self.admin.absence(
+                unknown.topic, f"read `{unknown.topic}`", known=known
+            ) from None
         except PenstockError:
             self._client.close()
             raise
@@ -234,20 +234,10 @@ class Reader:
             "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "topic.metadata.refresh.interval.ms": int(_SCAN_SECONDS * 1000),
             "log_level": 0,
-            "logger": _client_logger,  # what is fatal is logged at any level
+            "logger": client_logger,  # what is fatal is logged at any level
             "error_cb": self._on_client_error,
             "on_commit": self._on_commit,
         }
-
-    def _why_unknown(self, unknown: UnknownTopicError) -> ClusterError:
-        # A cluster lists only topics that one may see; asked for one by its name, it says why.
-        try:
-            topics = self._client.list_topics(unknown.topic, _SCAN_TIMEOUT_SECONDS).topics
-        except KafkaException:
-            return unknown
-        error = topics[unknown.topic].error if unknown.topic in topics else None
-        fault = unknown if error is None else self._client_fault(error, f"read `{unknown.topic}`")
-        return fault if isinstance(fault, NotAuthorizedError) else unknown
 
     def _received(self, message: Message) -> Record | None:
         error = message.error()
@@ -260,8 +250,20 @@ class Reader:
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public constant
             self.progress.pass_by(partition, offset)
             return None
+        if self._is_moot(error):
+            return None
         self._meet(self._reading_fault(error, partition, offset))
         return None
+
+    def _is_moot(self, error: KafkaError) -> bool:
+        # The client looks for a coordinator also when no group is joined: it may be refused.
+        without_group = self._membership.group is None
+        return without_group and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+
+    @property
+    def _action(self) -> str:
+        group = self._membership.group
+        return f"let group `{group}` read" if group else "let this client read"
 
     def _meet(self, fault: ClusterError) -> None:
         """Raise `fault`, unless the client gets over it by itself."""
@@ -282,7 +284,7 @@ class Reader:
                 end=end_offsets(self.admin, [partition])[partition],
             )
         topic = partition.topic or None
-        action = f"read topic `{topic}`" if topic else "read"
+        action = f"read topic `{topic}`" if topic else self._action
         return self._client_fault(error, action, topic=topic)
 
     def _look_around(self) -> None:
@@ -384,7 +386,9 @@ class Reader:
 
     def _on_client_error(self, error: KafkaError) -> None:
         """Take what the client reports about its connections, outside of any request."""
-        fault = self._client_fault(error, "read")
+        if self._is_moot(error):
+            return
+        fault = self._client_fault(error, self._action)
         if isinstance(fault, AuthenticationFailedError | NotAuthorizedError) or error.fatal():
             self._fault = fault
         elif time.monotonic() >= self._next_warning:

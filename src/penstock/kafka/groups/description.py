@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaException
 
-from penstock.kafka.errors import ClusterError
+from penstock.kafka.errors import ClusterError, NotAuthorizedError
 from penstock.kafka.groups.lag import (
     CommittedOffsets,
     PartitionLag,
@@ -261,12 +261,13 @@ def ensure_groups_exist(admin: Admin, groups: Collection[GroupId]) -> None:
 
     Raises:
         UnknownGroupError: one of them does not exist; the nearest name is suggested.
+        NotAuthorizedError: this user may not see one of them.
         GroupNotVisibleError: one of them is of a kind the client cannot look into.
     """
     listed = {item.group: item for item in _listed(admin)}
     for group in groups:
         if group not in listed:
-            raise UnknownGroupError(group, known=listed)
+            raise _absence(admin, group, known=listed)
         if listed[group].type is GroupType.OTHER:
             raise GroupNotVisibleError(group)
 
@@ -307,6 +308,17 @@ def delete_groups(admin: Admin, groups: Sequence[GroupId]) -> None:
         raise GroupsNotDeletedError(
             deleted=[group for group in groups if group not in failed], failed=failed
         )
+
+
+def _absence(admin: Admin, group: GroupId, *, known: Collection[GroupId]) -> ClusterError:
+    """Return why `group` is not listed: a cluster lists only groups that one may see."""
+    try:
+        _described(admin, [group])
+    except NotAuthorizedError as hidden:
+        return hidden
+    except ClusterError:
+        pass  # unknown, as the list said
+    return UnknownGroupError(group, known=known)
 
 
 def _listed(admin: Admin) -> list[_Listed]:

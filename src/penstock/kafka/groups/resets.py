@@ -16,7 +16,6 @@ from confluent_kafka import TopicPartition as ClientPartition
 from penstock.kafka.errors import (
     ClusterError,
     UnknownPartitionError,
-    UnknownTopicError,
     translated,
 )
 from penstock.kafka.groups.description import (
@@ -246,7 +245,7 @@ def _selected(admin: Admin, topics: Sequence[TopicSelection]) -> list[TopicParti
     selected: set[TopicPartition] = set()
     for selection in topics:
         if selection.topic not in known:
-            raise UnknownTopicError(selection.topic, known=known)
+            raise admin.absence(selection.topic, f"show topic `{selection.topic}`", known=known)
         existing = known[selection.topic].partitions
         wanted = existing if selection.partitions is None else selection.partitions
         for number in wanted:

@@ -26,7 +26,6 @@ from penstock.kafka.consumer.consumer import Consumer
 from penstock.kafka.consumer.errors import CommitFailedError, PollIntervalExceededError
 from penstock.kafka.consumer.membership import Start
 from penstock.kafka.consumer.stopping import stopping_on_signals
-from penstock.kafka.errors import UnknownTopicError
 from penstock.kafka.producer.producer import Producer
 from penstock.kafka.workers.dead_letters import dead_letter
 from penstock.kafka.workers.handling import (
@@ -303,7 +302,7 @@ class Worker:
             return None
         known = admin.metadata().topics
         if topic not in known:
-            raise UnknownTopicError(topic, known=known)
+            raise admin.absence(topic, f"write to `{topic}`", known=known)
         return stack.enter_context(
             Producer(admin.connection, max_record_bytes=_DEAD_LETTER_MAX_BYTES)
         )
