@@ -68,7 +68,7 @@ def print_topics(topics: Sequence[TopicDescription]) -> None:
                 _health(topic),
                 topic.span,
                 shown_bytes(topic.disk_bytes),
-                topic.cleanup_policy,
+                topic.cleanup_policy or None,
             ]
             for topic in topics
         ],

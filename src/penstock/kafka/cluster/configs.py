@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigResource
@@ -16,12 +17,13 @@ from confluent_kafka.admin._config import ConfigSource as ClientSource
 from confluent_kafka.admin._resource import ResourceType
 
 from penstock.errors import UsageError
-from penstock.kafka.errors import RequestRefusedError
+from penstock.kafka.errors import NotAuthorizedError, RequestRefusedError
 from penstock.names import BrokerId, TopicName, nearest
 from penstock.settings import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from penstock.kafka.admin import Admin
 
@@ -124,19 +126,43 @@ def topic_configs(
 
     Raises:
         UnknownTopicError: one of the topics does not exist.
+        NotAuthorizedError: this user may not see the configs of one of them.
     """
+    return {topic: answer() for topic, answer in _asked_configs(admin, topics).items()}
+
+
+def visible_topic_configs(
+    admin: Admin, topics: Collection[TopicName]
+) -> dict[TopicName, tuple[ConfigEntry, ...]]:
+    """Return the configs of each topic; none where this user may not see them."""
+
+    def visible(answer: Callable[[], tuple[ConfigEntry, ...]]) -> tuple[ConfigEntry, ...]:
+        try:
+            return answer()
+        except NotAuthorizedError:
+            return ()
+
+    return {topic: visible(answer) for topic, answer in _asked_configs(admin, topics).items()}
+
+
+def _asked_configs(
+    admin: Admin, topics: Collection[TopicName]
+) -> dict[TopicName, Callable[[], tuple[ConfigEntry, ...]]]:
+    """Ask for the configs of all topics, and return for each how to await its answer."""
     if not topics:
         return {}
+
+    def awaited(topic: str, future: Future[dict[str, ClientEntry]]) -> tuple[ConfigEntry, ...]:
+        action = f"describe the configs of topic `{topic}`"
+        entries = admin.await_one(future, action, topic=topic)
+        return _entries(entries)
+
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     futures = admin.steered_client.describe_configs(
         resources, request_timeout=admin.timeout_seconds
     )
     return {
-        TopicName(resource.name): _entries(
-            admin.await_one(
-                future, f"describe the configs of topic `{resource.name}`", topic=resource.name
-            )
-        )
+        TopicName(resource.name): partial(awaited, resource.name, future)
         for resource, future in futures.items()
     }
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import TopicCollection
 
-from penstock.kafka.cluster.configs import topic_configs
+from penstock.kafka.cluster.configs import topic_configs, visible_topic_configs
 from penstock.kafka.cluster.log_directories import log_directories
 from penstock.kafka.errors import UnknownTopicError
 from penstock.kafka.offsets import TopicPartition, end_offsets, known_bounds, newest_records
@@ -22,7 +22,7 @@ from penstock.kafka.reachability import reachable_brokers
 from penstock.names import BrokerId, Offset, Partition, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from confluent_kafka._model import TopicPartitionInfo as ClientPartition
@@ -146,23 +146,29 @@ def ensure_exist(admin: Admin, names: Iterable[TopicName]) -> None:
 
     Raises:
         UnknownTopicError: for the first that does not, with the nearest name.
+        NotAuthorizedError: this user may not see it.
     """
     known = admin.metadata().topics
     for name in names:
         if name not in known:
-            raise UnknownTopicError(name, known=known)
+            raise admin.absence(name, f"show topic `{name}`", known=known)
 
 
 def list_topics(
     admin: Admin, pattern: str | None = None, *, internal: bool = False
 ) -> tuple[TopicDescription, ...]:
-    """Return the topics whose name fits `pattern`, in the order of their names."""
+    """Return the topics whose name fits `pattern`, in the order of their names.
+
+    Who may see a topic need not be allowed to see its configs: they are empty then.
+    """
     for _ in range(_LIST_ATTEMPTS):
+        names = topic_names(admin, pattern, internal=internal)
         try:
-            return describe_topics(admin, topic_names(admin, pattern, internal=internal))
+            return _described(admin, names, visible_topic_configs)
         except UnknownTopicError:
             continue
-    return describe_topics(admin, topic_names(admin, pattern, internal=internal))
+    names = topic_names(admin, pattern, internal=internal)
+    return _described(admin, names, visible_topic_configs)
 
 
 def describe_topics(admin: Admin, names: Sequence[TopicName]) -> tuple[TopicDescription, ...]:
@@ -170,7 +176,16 @@ def describe_topics(admin: Admin, names: Sequence[TopicName]) -> tuple[TopicDesc
 
     Raises:
         UnknownTopicError: one of them does not exist.
+        NotAuthorizedError: this user may not see one of them or its configs.
     """
+    return _described(admin, names, topic_configs)
+
+
+def _described(
+    admin: Admin,
+    names: Sequence[TopicName],
+    configs_of: Callable[[Admin, Sequence[TopicName]], dict[TopicName, tuple[ConfigEntry, ...]]],
+) -> tuple[TopicDescription, ...]:
     if not names:
         return ()
     layouts = _layouts(admin, names)
@@ -184,7 +199,7 @@ def describe_topics(admin: Admin, names: Sequence[TopicName]) -> tuple[TopicDesc
     details = _Details(
         bounds=known_bounds(admin, led),
         sizes=ReplicaSizes.of(log_directories(admin, brokers)),
-        configs=topic_configs(admin, names),
+        configs=configs_of(admin, names),
     )
     return tuple(details.described(layout) for layout in layouts)
 
