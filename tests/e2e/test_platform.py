@@ -257,7 +257,8 @@ def test_commands_without_a_platform_say_how_to_get_one(penstock: Penstock) -> N
     assert outcome.status == 1
     assert outcome.stderr == (
         "error[PEN-508]: the local platform `trial` is not running\n\n"
-        "hint: `penstock up --name trial` starts it; `--bootstrap HOST:PORT` chooses another cluster\n"
+        "hint: `penstock up --name trial` starts it; "
+        "`--bootstrap HOST:PORT` chooses another cluster\n"
     )
     assert penstock("platform", "status").status == 1
     assert penstock("down").stdout == "nothing was running\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from penstock.kafka import Connection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+# A hundred years: beyond any retention, and within what dates and clients can count.
+_LONGEST_SECONDS = 100 * 365 * 86_400
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -56,21 +60,15 @@ class _Time(click.ParamType[datetime]):
         """Return the moment that `value` names."""
         if isinstance(value, datetime):
             return value
-        text = str(value).strip().removesuffix(" ago")
-        span = parse_span(text)
-        if span is not None:
-            return datetime.now(UTC) - span
-        if re.fullmatch(r"\d{10,}", text):
-            return datetime.fromtimestamp(int(text) / 1000, UTC)
         try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
+            return parse_moment(str(value).strip().removesuffix(" ago"))
+        except (ValueError, OverflowError, OSError):
+            # Beside nonsense: years that no calendar has, such as nanoseconds taken for millis.
             self.fail(
                 f"{value!r} is not a time; write 2026-05-01T12:00:00Z, epoch milliseconds or 6h",
                 param,
                 ctx,
             )
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class _Span(click.ParamType[timedelta]):
@@ -94,7 +92,19 @@ class _Span(click.ParamType[timedelta]):
 def parse_span(text: str) -> timedelta | None:
     """Return the length of time that `text` such as `6h` names, or None."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)", text)
-    return timedelta(seconds=float(match[1]) * _UNITS[match[2]]) if match else None
+    seconds = float(match[1]) * _UNITS[match[2]] if match else math.inf
+    return timedelta(seconds=seconds) if seconds <= _LONGEST_SECONDS else None
+
+
+def parse_moment(text: str) -> datetime:
+    """Return the moment that `text` names: a span ago, epoch milliseconds, or ISO-8601."""
+    span = parse_span(text)
+    if span is not None:
+        return datetime.now(UTC) - span
+    if re.fullmatch(r"[0-9]{10,}", text):  # fewer digits are more likely an offset or a date
+        return datetime.fromtimestamp(int(text) / 1000, UTC)
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 TIME = _Time()

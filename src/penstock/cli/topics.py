@@ -396,11 +396,15 @@ def _purge_limit(
 
 @topics.command()
 @click.option(
-    "--days", type=click.FloatRange(0), default=30, show_default=True, help="Age of newest record."
+    "--days",
+    type=click.IntRange(0, 36_500),
+    default=30,
+    show_default=True,
+    help="Age of newest record.",
 )
 @cluster_options
 @json_option
-def unused(*, days: float, bootstrap: str | None, profile: str | None, as_json: bool) -> None:
+def unused(*, days: int, bootstrap: str | None, profile: str | None, as_json: bool) -> None:
     """List topics that nobody has written to for a while, and empty ones.
 
     Goes by the newest record timestamp of each topic. Kafka does not tell when a topic was
