@@ -286,3 +286,26 @@ def test_three_brokers_replicate_and_survive_one(penstock: Penstock) -> None:
         eventually(
             lambda: 2 in admin.metadata().topics["safe"].partitions[0].isrs, within_seconds=60
         )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("up",), ("platform", "status"), ("platform", "logs", "broker-1"), ("topics", "list")],
+)
+def test_a_data_folder_that_is_a_file_is_named(
+    command: tuple[str, ...], penstock: Penstock, tmp_path: Path
+) -> None:
+    (tmp_path / "data").write_text("not a folder")
+
+    outcome = penstock(*command)
+
+    assert outcome.status == 1
+    assert "PEN-900" not in outcome.stderr
+    if command == ("up",):
+        assert outcome.stderr.startswith(f"error[PEN-513]: `{tmp_path / 'data'}")
+
+
+def test_deleting_what_never_was_says_so(penstock: Penstock) -> None:
+    outcome = penstock("down", "--delete-data", "--json")
+
+    assert (outcome.status, outcome.json["data_deleted"]) == (0, False)

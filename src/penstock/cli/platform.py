@@ -66,7 +66,8 @@ def down(*, name: str | None, delete_data: bool, yes: bool, as_json: bool) -> No
     """
     _, platform = _platform(name)
     folder = platform.folder.root
-    if delete_data and folder.is_dir():
+    delete_data = delete_data and folder.is_dir()
+    if delete_data:
         act = f"remove `{folder}` with {human_bytes(_size_of(folder))} of records and logs"
         confirm(act, yes=yes)
     with progress() as emit:
@@ -165,7 +166,11 @@ def _print_until_interrupted(lines: Iterator[str]) -> None:
 
 
 def _show_ready(status: PlatformStatus) -> None:
+    from penstock.settings import DEFAULT_PLATFORM
+
     click.echo(f"Kafka {status.kafka_version} is ready at {status.bootstrap}")
+    if status.name != DEFAULT_PLATFORM:
+        click.echo(f"to work with it: export PENSTOCK_PLATFORM_NAME={status.name}")
     click.echo("next: penstock topics create NAME, penstock produce NAME, penstock consume NAME")
 
 

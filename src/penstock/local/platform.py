@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import psutil
 
@@ -35,10 +36,14 @@ from penstock.local.processes import MARKER, end_processes, find_processes
 from penstock.settings import DEFAULT_PLATFORM
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from penstock.names import BrokerId, PlatformName
     from penstock.settings import JavaSettings, PlatformSettings
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
 
 DEFAULT_PORT = 9092
 _READY_SECONDS = 60
@@ -106,6 +111,19 @@ class UnknownComponentError(UsageError):
         )
 
 
+class PlatformFolderError(PenstockError):
+    """The system does not let us use the folder of a platform."""
+
+    code = "PEN-513"
+
+    def __init__(self, path: str, *, reason: str) -> None:
+        super().__init__(
+            f"`{path}` cannot be used for a platform: {reason}",
+            hint="make it readable and writable for you, or set `platform.data_dir` to another "
+            "folder",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformStatus:
     """A platform as a whole."""
@@ -124,14 +142,37 @@ class PlatformStatus:
         return {pid: _resident_bytes(pid) for pid in pids if pid is not None}
 
 
+def _explaining_faults(
+    method: Callable[Concatenate[Platform, Parameters], Answer],
+) -> Callable[Concatenate[Platform, Parameters], Answer]:
+    """Turn what the system says about the platform's own files into one clear error."""
+
+    @wraps(method)
+    def explained(
+        self: Platform, /, *arguments: Parameters.args, **options: Parameters.kwargs
+    ) -> Answer:
+        try:
+            return method(self, *arguments, **options)
+        except OSError as err:
+            if not str(err.filename).startswith(str(self.data_dir)):
+                raise
+            raise PlatformFolderError(
+                err.filename, reason=(err.strerror or str(err)).lower()
+            ) from err
+
+    return explained
+
+
 class Platform:
     """Kafka on this machine, under a name."""
 
     def __init__(self, settings: PlatformSettings) -> None:
         self.name = settings.name
         self._settings = settings
-        self.folder = PlatformFolder(settings.data_dir.absolute() / "platforms" / settings.name)
+        self.data_dir = settings.data_dir.absolute()
+        self.folder = PlatformFolder(self.data_dir / "platforms" / settings.name)
 
+    @_explaining_faults
     def up(
         self, java: JavaSettings, *, brokers: int | None = None, emit: Emit = ignore
     ) -> PlatformStatus:
@@ -165,6 +206,7 @@ class Platform:
                 raise
             return self.status()
 
+    @_explaining_faults
     def down(self, *, delete_data: bool = False, emit: Emit = ignore) -> bool:
         """Stop everything; return whether anything was running."""
         if not self.folder.root.is_dir():
@@ -175,6 +217,7 @@ class Platform:
                 shutil.rmtree(self.folder.root)
         return ended
 
+    @_explaining_faults
     def status(self) -> PlatformStatus:
         """Return what is known now; says so when the supervisor died and brokers are left."""
         if not self.folder.shape_file.exists():
@@ -195,6 +238,7 @@ class Platform:
             kafka_version=shape.kafka_version,
         )
 
+    @_explaining_faults
     def command_broker(self, verb: Verb, broker_id: BrokerId, emit: Emit = ignore) -> BrokerStatus:
         """Start, stop or kill one broker and return its state when that is done."""
         if not self.folder.is_supervised():
@@ -209,6 +253,7 @@ class Platform:
         emit(StepFinished(step=step, detail=broker.state))
         return broker
 
+    @_explaining_faults
     def log_file(self, component: str) -> Path:
         """Return the current log file of `component`.
 
@@ -222,6 +267,7 @@ class Platform:
             raise UnknownComponentError(component, known=[*brokers, "supervisor"])
         return self.folder.folders.log(component)
 
+    @_explaining_faults
     def bootstrap(self) -> str:
         """Return the addresses of the brokers.
 
