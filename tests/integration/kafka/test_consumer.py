@@ -4,9 +4,11 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -432,3 +434,19 @@ def test_a_cluster_that_is_not_there_is_named() -> None:
     with pytest.raises(ClusterUnreachableError) as caught:
         Consumer("127.0.0.1:1", ["orders"], group="g")
     assert "127.0.0.1:1" in caught.value.message
+
+
+def test_a_consumer_without_a_group_closes_soon_though_the_only_broker_died(
+    tmp_path: Path,
+) -> None:
+    with KafkaCluster.start(brokers=1, data_dir=tmp_path) as cluster:
+        name = cluster.create_topic(f"alone-{uuid4().hex}", partition_count=3)
+        write_numbers(cluster.connection, name, range(3))
+        with Consumer(cluster.connection, [name], start=Start.EARLIEST) as consumer:
+            assert len(list(consumer.read_to_end())) == 3
+            (broker_id,) = cluster.broker_ids
+            cluster.kill(broker_id)
+            # Only a client that has met the outage would wait for the broker when it closes.
+            assert consumer.poll(8) is None
+            started = time.monotonic()
+        assert time.monotonic() - started < 5

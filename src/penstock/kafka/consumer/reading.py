@@ -7,8 +7,10 @@ errors become ours.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import deque
+from concurrent.futures import Future, wait
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -67,6 +69,8 @@ _SCAN_TIMEOUT_SECONDS = 1.0  # a scan that fails is repeated, and reading goes o
 _RECONNECT_MILLISECONDS = 1000
 # The client reports each attempt to connect; one line in this time tells enough.
 _WARNING_SECONDS = 60.0
+# Without a group there is nothing to leave, so that nobody has to wait for a cluster that is away.
+_CLOSE_SECONDS = 1.0
 
 
 class Reader:
@@ -112,12 +116,12 @@ class Reader:
             if subscription is not None:
                 self._follow(subscription, known)
         except UnknownTopicError as unknown:
-            self._client.close()
+            self._let_go()
             raise self.admin.absence(
                 unknown.topic, f"read `{unknown.topic}`", known=known
             ) from None
         except PenstockError:
-            self._client.close()
+            self._let_go()
             raise
 
     def await_record(self, timeout_seconds: float) -> Record | None:
@@ -220,7 +224,14 @@ class Reader:
         try:
             self.assignment.leave()
         finally:
-            self._client.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the client; one that finds no broker ends by itself, after this has returned."""
+        group = self._membership.group
+        seconds = _CLOSE_SECONDS if group is None else self.admin.timeout_seconds
+        if not _closes_within(self._client, seconds) and group is not None:
+            logger.warning("the group was not left in time", extra={"group": group})
 
     def _client_config(self, isolation: Isolation) -> dict[str, object]:
         return {
@@ -394,3 +405,25 @@ class Reader:
         elif time.monotonic() >= self._next_warning:
             self._next_warning = time.monotonic() + _WARNING_SECONDS
             logger.warning("the cluster is away", extra={"fault": str(fault)})
+
+
+def _closes_within(client: Client, seconds: float) -> bool:
+    """Close `client` and return whether that ended in time; otherwise it goes on unattended."""
+    # While no broker answers, the client waits in its own code for the time of a session, and a
+    # signal that comes meanwhile breaks it. In a thread that the process need not wait for, both
+    # do no harm.
+    closed: Future[None] = Future()
+
+    def close() -> None:
+        try:
+            client.close()
+        except BaseException as err:  # noqa: BLE001 - raised again where the caller waits
+            closed.set_exception(err)
+        else:
+            closed.set_result(None)
+
+    threading.Thread(target=close, name="penstock-consumer-close", daemon=True).start()
+    if not wait([closed], timeout=seconds).done:
+        return False
+    closed.result()
+    return True
