@@ -9,22 +9,22 @@ from __future__ import annotations
 import base64
 import json
 import os
+import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from penstock.errors import UsageError
 from penstock.kafka import outgoing_as_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from penstock.cli.record_input import Line
     from penstock.errors import PenstockError
     from penstock.kafka import OutgoingRecord
 
 
 class ErrorsFileError(UsageError):
-    """The errors file could not be written when it is needed; nothing was sent."""
+    """The errors file cannot be written."""
 
     code = "PEN-942"
 
@@ -36,13 +36,18 @@ class ErrorsFileError(UsageError):
 
 
 class ErrorsFile:
-    """Appends to the file, which is created with the first entry. Threads may share it."""
+    """Appends to the file, which is created with the first entry. Threads may share it.
 
-    def __init__(self, path: Path) -> None:
-        if not path.parent.is_dir():
+    A file that the user has named must be writable from the start. Otherwise it goes to the
+    system's temporary folder when, with the first entry, `path` turns out not to be writable.
+    """
+
+    def __init__(self, path: Path, *, named: bool) -> None:
+        if named and not path.parent.is_dir():
             raise ErrorsFileError(path, reason=f"needs the folder `{path.parent}`")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
+        if named and not _is_writable(path):
             raise ErrorsFileError(path, reason="could not be written")
+        self._named = named
         self.path = path
         self.first: PenstockError | None = None
         self.record_count = self.line_count = 0
@@ -73,5 +78,18 @@ class ErrorsFile:
     def _write(self, entry: dict[str, object], error: PenstockError) -> None:
         self.first = self.first or error
         if self._file is None:
-            self._file = self.path.open("a", encoding="utf-8")
+            self._file = self._open()
         self._file.write(json.dumps(entry | {"error": error.as_dict()}) + "\n")
+
+    def _open(self) -> TextIO:
+        try:
+            if not self._named and not _is_writable(self.path):
+                # A folder of our own: others may have put a file of this name there.
+                self.path = Path(tempfile.mkdtemp(prefix="penstock-")) / self.path.name
+            return self.path.open("a", encoding="utf-8")
+        except OSError as err:
+            raise ErrorsFileError(self.path, reason=f"could not be written: {err}") from err
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path if path.exists() else path.parent, os.W_OK)

@@ -6,8 +6,9 @@ What a line means is in `record_input.py`; sending itself is `penstock.kafka.Pro
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -28,13 +29,7 @@ if TYPE_CHECKING:
 
     from penstock.cli.errors_file import ErrorsFile
     from penstock.cli.record_input import Line, Template
-    from penstock.kafka import (
-        Connection,
-        DeliveriesFailedError,
-        DeliveryReport,
-        OutgoingRecord,
-        Producer,
-    )
+    from penstock.kafka import Connection, DeliveryReport, OutgoingRecord, Producer
 
 # A run that takes longer shows how far it is, at most so often.
 _PROGRESS_AFTER_SECONDS = 2.0
@@ -72,6 +67,7 @@ class Request:
     linger: timedelta | None
     rate: float | None
     errors_file: Path
+    errors_file_is_named: bool
 
 
 class _Header(click.ParamType["tuple[str, str]"]):
@@ -220,6 +216,7 @@ def _request(options: dict[str, Any]) -> Request:
         linger=options["linger"],
         rate=options["rate"],
         errors_file=_errors_path(options["topic"], options["errors_file"], options["files"]),
+        errors_file_is_named=options["errors_file"] is not None,
     )
 
 
@@ -286,19 +283,20 @@ def _run(connection: Connection, request: Request) -> Summary:
 
     if not request.files and sys.stdin.isatty():
         click.echo("type records, one per line; Ctrl-D ends", err=True)
-    errors = ErrorsFile(request.errors_file)
+    errors = ErrorsFile(request.errors_file, named=request.errors_file_is_named)
     started = time.monotonic()
     run = _Run(_opened(connection, request), request, errors)
     interrupted = False
     try:
-        with _ticker(request) as tick:
+        with _ticker(request, run.producer) as tick:
             for line in lines_of(request.files):
                 run.send(line)
-                tick(run.taken)
+                tick()
+            run.wait(tick)
     except KeyboardInterrupt:
         interrupted = True
     finally:
-        run.finish()
+        run.finish(interrupted=interrupted)
     return Summary(
         topic=request.template.topic,
         metrics=run.producer.metrics(),
@@ -308,6 +306,18 @@ def _run(connection: Connection, request: Request) -> Summary:
         seconds=time.monotonic() - started,
         errors_file=errors.path if errors.first else None,
         interrupted=interrupted,
+    )
+
+
+def _tell_waiting(count: int) -> None:
+    if not count:
+        return
+    # The terminal has written `^C` at the start of the line.
+    line_break = "\n" if sys.stderr.isatty() else ""
+    records = "1 record" if count == 1 else f"{count:,} records"
+    click.echo(
+        f"{line_break}stopping: waiting for {records} to be acknowledged; Ctrl-C again gives up",
+        err=True,
     )
 
 
@@ -331,22 +341,22 @@ class _Run:
 
     def __init__(self, producer: Producer, request: Request, errors: ErrorsFile) -> None:
         self.producer = producer
-        self.taken = 0
+        self._taken = self._accepted = 0
         self._request = request
         self._errors = errors
-        self._uncounted: DeliveriesFailedError | None = None
+        self._unkept_reason: str | None = None
         self._started = time.monotonic()
 
     @property
     def failed(self) -> int:
         """The records that were not delivered."""
-        return self._errors.record_count + (self._uncounted.failed if self._uncounted else 0)
+        unkept = self._request.sending is Sending.FIRE
+        return self._errors.record_count + (self.producer.metrics().failed if unkept else 0)
 
     @property
     def first_reason(self) -> str | None:
         """Why the first line or record did not arrive."""
-        first = self._errors.first or (self._uncounted.first if self._uncounted else None)
-        return first.message if first else None
+        return self._errors.first.message if self._errors.first else self._unkept_reason
 
     def send(self, line: Line) -> None:
         """Send what `line` describes."""
@@ -361,57 +371,101 @@ class _Run:
         if record is None:
             return
         self._pace()
-        self.taken += 1
+        self._taken += 1
+        accepted_before = self._accepted
         try:
             self._hand_over(record)
         except DeliveryError as err:
             self._errors.put_record(record, err)
+        except KeyboardInterrupt:
+            self._keep_unless_accepted(record, accepted_before)
+            raise
 
-    def finish(self) -> None:
-        """Wait until the fate of every record is known."""
-        from penstock.kafka import DeliveriesFailedError
+    def wait(self, tick: Callable[[], None]) -> None:
+        """Wait until the fate of every record is known, and show how far it is."""
+        from penstock.kafka import DeliveriesFailedError, UndeliveredError
+
+        while True:
+            try:
+                return self.producer.flush(_PROGRESS_EVERY_SECONDS)
+            except UndeliveredError:
+                tick()
+            except DeliveriesFailedError as err:
+                self._unkept_reason = err.first.message
+                return None
+
+    def finish(self, *, interrupted: bool) -> None:
+        """Wait for what is still on its way; Ctrl-C gives it up, which makes it fail."""
+        from penstock.kafka import DeliveriesFailedError, UndeliveredError
 
         try:
+            if interrupted:
+                _tell_waiting(self.producer.metrics().in_flight)
             self.producer.close()
         except DeliveriesFailedError as err:
-            self._uncounted = err
+            self._unkept_reason = err.first.message
+        except KeyboardInterrupt:
+            self._unkept_reason = "it was given up before it was acknowledged"
+            # Nothing is left to do unless Ctrl-C came before `close` began.
+            with suppress(DeliveriesFailedError, UndeliveredError):
+                self.producer.close(timeout_seconds=0)
         finally:
             self._errors.close()
 
     def _hand_over(self, record: OutgoingRecord) -> None:
+        settled: threading.Event | None = None
         match self._request.sending:
             case Sending.FIRE:
                 self.producer.send_record(record)
             case Sending.SYNC:
-                self.producer.send_record_and_wait(record)
+                settled = threading.Event()
+                self.producer.send_record(record, on_delivery=partial(self._note, record, settled))
             case Sending.ASYNC:
-                self.producer.send_record(record, on_delivery=partial(self._note, record))
+                self.producer.send_record(record, on_delivery=partial(self._note, record, None))
             case _:
                 assert_never(self._request.sending)
+        self._accepted += 1
+        if settled is not None:
+            settled.wait()
 
-    def _note(self, record: OutgoingRecord, report: DeliveryReport) -> None:
-        if isinstance(report, PenstockError):
-            self._errors.put_record(record, report)
+    def _keep_unless_accepted(self, record: OutgoingRecord, accepted_before: int) -> None:
+        """Put aside a record that was waiting for room in the buffer when Ctrl-C came."""
+        from penstock.kafka import RetriableDeliveryError
+
+        if self.producer.metrics().sent == accepted_before:
+            reason, hint = "it was stopped before there was room for it", "send it again"
+            error = RetriableDeliveryError(record.topic, reason=reason, hint=hint)
+            self._errors.put_record(record, error)
+
+    def _note(
+        self, record: OutgoingRecord, settled: threading.Event | None, report: DeliveryReport
+    ) -> None:
+        try:
+            if isinstance(report, PenstockError):
+                self._errors.put_record(record, report)
+        finally:
+            if settled is not None:
+                settled.set()
 
     def _pace(self) -> None:
         if self._request.rate is None:
             return
-        pause = self._started + self.taken / self._request.rate - time.monotonic()
+        pause = self._started + self._taken / self._request.rate - time.monotonic()
         if pause > _SHORTEST_PAUSE_SECONDS:
             time.sleep(pause)
 
 
 @contextmanager
-def _ticker(request: Request) -> Iterator[Callable[[int], None]]:
-    """Yield a function that shows how many records were read, once it takes long."""
+def _ticker(request: Request, producer: Producer) -> Iterator[Callable[[], None]]:
+    """Yield a function that shows how many records were delivered, once it takes long."""
     if not request.files and sys.stdin.isatty():
-        yield lambda _: None
+        yield lambda: None
         return
     step = f"sending to {request.template.topic}"
     next_at = time.monotonic() + _PROGRESS_AFTER_SECONDS
     with progress() as emit:
 
-        def tick(count: int) -> None:
+        def tick() -> None:
             nonlocal next_at
             now = time.monotonic()
             if now < next_at:
@@ -419,7 +473,7 @@ def _ticker(request: Request) -> Iterator[Callable[[int], None]]:
             if next_at == first_at:
                 emit(StepStarted(step=step))
             next_at = now + _PROGRESS_EVERY_SECONDS
-            emit(StepProgressed(step=step, done=count))
+            emit(StepProgressed(step=step, done=producer.metrics().delivered))
 
         first_at = next_at
         yield tick

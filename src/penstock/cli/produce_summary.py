@@ -62,7 +62,8 @@ def tell(summary: Summary) -> None:
     """Say on stderr what came of the run."""
     metrics, latency = summary.metrics, summary.metrics.latency
     if summary.interrupted:
-        click.echo("stopped; what was read before has been sent", err=True)
+        fate = "" if summary.failed else "; what was read before has been sent"
+        click.echo(f"stopped{fate}", err=True)
     click.echo(
         f"{_counted(metrics.delivered, 'record')} delivered to {summary.topic} in "
         f"{summary.seconds:.2f} s: "

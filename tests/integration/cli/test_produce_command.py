@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 
 from penstock.kafka import partition_for_key
+from penstock.local.cluster import KafkaCluster
 from support.commands import PENSTOCK
 from support.in_process import PenstockInProcess
 from support.topic_contents import Stored, topic_contents, values_by_partition
@@ -19,10 +24,8 @@ from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from penstock.kafka import Connection
-    from penstock.local.cluster import KafkaCluster
     from penstock.names import TopicName
 
 MOMENT_MS = 1777636800250
@@ -369,3 +372,102 @@ def test_ctrl_c_sends_what_was_read_and_says_so(
     summary = json.loads(stdout)
     assert (typing.returncode, summary["delivered"], summary["interrupted"]) == (130, 2, True)
     assert stderr.startswith("stopped; what was read before has been sent\n2 records delivered")
+
+
+def interrupted_twice(process: subprocess.Popen[str]) -> tuple[list[str], dict[str, Any]]:
+    """Press Ctrl-C, again after the first answer, and return stderr's lines and the summary."""
+    assert process.stderr is not None
+    process.send_signal(signal.SIGINT)
+    first = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    return [first.rstrip(), *stderr.splitlines()], json.loads(stdout)
+
+
+def test_a_second_ctrl_c_gives_up_and_puts_aside_what_a_dead_broker_did_not_take(
+    tmp_path: Path,
+) -> None:
+    with KafkaCluster.start(brokers=1, data_dir=tmp_path / "broker") as cluster:
+        topic = cluster.create_topic(f"single-{uuid4().hex}")
+        arguments = [topic, "--format", "json", "--json", "--bootstrap", cluster.bootstrap]
+        with ExitStack() as stack:
+            kept, fired, waiting = (
+                stack.enter_context(
+                    subprocess.Popen(
+                        [PENSTOCK, "produce", *arguments, "--sending", way, "--errors-file", way],
+                        cwd=tmp_path,
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE,
+                        text=True,
+                    )
+                )
+                for way in ("async", "fire", "sync")
+            )
+            stack.callback(kept.kill)
+            stack.callback(fired.kill)
+            stack.callback(waiting.kill)
+            write(kept, "1\n")
+            write(fired, "1\n")
+            write(waiting, "1\n")
+            eventually(lambda: values(cluster.connection, topic) == [b"1"] * 3, within_seconds=20)
+            cluster.kill(cluster.broker_ids[0])
+            write(waiting, "wrong\n2\n3\n")
+            # The errors file begins with the wrong line: then the two before it are on their way.
+            write(kept, "2\n3\nwrong\n")
+            write(fired, "2\n3\nwrong\n")
+            eventually((tmp_path / "async").exists, within_seconds=10)
+            eventually((tmp_path / "fire").exists, within_seconds=10)
+            eventually((tmp_path / "sync").exists, within_seconds=10)
+
+            said, summary = interrupted_twice(kept)
+            said_of_fired, summary_of_fired = interrupted_twice(fired)
+            _, summary_of_waiting = interrupted_twice(waiting)
+
+    stopping = "stopping: waiting for 2 records to be acknowledged; Ctrl-C again gives up"
+    assert said[:2] == said_of_fired[:2] == [stopping, "stopped"]
+    assert said[-1] == f"hint: `penstock produce {topic} --format records async` sends them again"
+    assert [summary[name] for name in ("delivered", "failed", "errors_file")] == [1, 2, "async"]
+    assert [summary_of_fired[name] for name in ("delivered", "failed")] == [1, 2]
+    assert [summary_of_waiting[name] for name in ("delivered", "failed")] == [1, 1]
+    assert [entry.get("value", "") for entry in put_aside(tmp_path / "sync")] == ["", "2"]
+    assert sorted(entry.get("value", "") for entry in put_aside(tmp_path / "async")) == [
+        "", "2", "3",
+    ]  # fmt: skip
+
+
+def write(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
+def test_in_a_folder_that_cannot_be_written_only_what_fails_goes_to_the_temporary_folder(
+    penstock: PenstockInProcess,
+    single: TopicName,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    # Not by its mode, which does not bind root.
+    access = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: access(path, mode) and Path(path).resolve() != tmp_path
+    )
+
+    named = penstock("produce", single, "--errors-file", "errors.jsonl", stdin="1\n")
+    right = penstock("produce", single, stdin="1\n")
+    wrong = penstock("produce", single, "--format", "json", "--json", stdin="1\nwrong\n")
+
+    assert named.status == 2
+    assert named.stderr.startswith(
+        "error[PEN-942]: errors file `errors.jsonl` could not be written"
+    )
+    assert right.status == 0
+    (path,) = temporary.glob(f"penstock-*/{single}.errors.jsonl")
+    assert (wrong.status, wrong.json["errors_file"]) == (1, str(path))
+    assert [entry["input"] for entry in put_aside(path)] == ["wrong"]
+    assert list(tmp_path.iterdir()) == []
