@@ -186,9 +186,7 @@ class Supervisor:
 
     def _start(self, child: Child) -> None:
         child.log_start = log_size(self._command.folders, child.shape)
-        # One recording is enough, and ending takes seconds longer with it.
-        first = child.shape is self._command.shape.brokers[0]
-        child.recording = self._command.archive.new_recording() if first else None
+        child.recording = self._new_recording(child.shape)
         child.process = self._command.spawn(child.shape, recording=child.recording)
         child.started_at = time.monotonic()
         child.enter(BrokerState.STARTING)
@@ -196,6 +194,16 @@ class Supervisor:
             target=self._wait_for, args=(child.shape, child.process), name="waiter", daemon=True
         )
         waiter.start()
+
+    def _new_recording(self, broker: BrokerShape) -> Path | None:
+        """Return where this start shall record its classes, if it shall.
+
+        Recording makes a start half a second slower and the end three. One broker is enough, and
+        its very first start, which formats storage as well, is spared.
+        """
+        is_first = broker is self._command.shape.brokers[0]
+        has_run = (self._command.folders.data(broker) / "__cluster_metadata-0").exists()
+        return self._command.archive.new_recording() if is_first and has_run else None
 
     def _wait_for(self, shape: BrokerShape, process: subprocess.Popen[bytes]) -> None:
         process.wait()
