@@ -13,6 +13,7 @@ from penstock.kafka import (
     Consumer,
     GroupProtocol,
     GroupState,
+    Manual,
     Record,
     Start,
     TopicPartition,
@@ -51,6 +52,9 @@ class Group:
                 self._topics,
                 group=self.name,
                 start=Start.EARLIEST,
+                # Members leave one after another, and nobody polls the rest meanwhile: a commit at
+                # the end could find that the group has moved on.
+                commit=Manual(),
                 assignor=self._assignor,
                 protocol=self._protocol,
                 session_timeout_seconds=6,
