@@ -1,17 +1,75 @@
-"""Build, run and operate streaming pipelines on Kafka and Spark."""
+"""Build, run and operate streaming pipelines on Kafka and Spark.
 
+A project says `import penstock as ps` and declares `ps.topic`, `ps.table`, `@ps.flow` and so on;
+clients of Kafka are `ps.Producer`, `ps.Consumer` and `ps.worker`.
+"""
+
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from penstock.engine import enrich
     from penstock.kafka import Consumer, DatabaseOffsets, Producer, Record, worker
+    from penstock.pipeline import (
+        bytes_ as bytes,
+    )
+    from penstock.pipeline import (
+        csv,
+        csv_file,
+        files,
+        flow,
+        json,
+        json_file,
+        lookup,
+        orc,
+        orc_file,
+        parquet,
+        parquet_file,
+        rate,
+        socket,
+        table,
+        text,
+        topic,
+        view,
+    )
 
-__all__ = ["Consumer", "DatabaseOffsets", "Producer", "Record", "worker"]
+__all__ = [
+    "Consumer",
+    "DatabaseOffsets",
+    "Producer",
+    "Record",
+    "bytes",
+    "csv",
+    "csv_file",
+    "enrich",
+    "files",
+    "flow",
+    "json",
+    "json_file",
+    "lookup",
+    "orc",
+    "orc_file",
+    "parquet",
+    "parquet_file",
+    "rate",
+    "socket",
+    "table",
+    "text",
+    "topic",
+    "view",
+    "worker",
+]
+
+_CLIENTS = {"Consumer", "DatabaseOffsets", "Producer", "Record", "worker"}
+_OTHER_NAMES = {"bytes": "bytes_"}  # inside the package, Python's own `bytes` is needed
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that the command line starts quickly."""
     if name not in __all__:
         raise AttributeError(name)
-    import penstock.kafka
-
-    return getattr(penstock.kafka, name)
+    if name in _CLIENTS:
+        package = "penstock.kafka"
+    else:
+        package = "penstock.engine" if name == "enrich" else "penstock.pipeline"
+    return getattr(importlib.import_module(package), _OTHER_NAMES.get(name, name))

@@ -10,6 +10,9 @@ Partition = NewType("Partition", int)
 Offset = NewType("Offset", int)
 BrokerId = NewType("BrokerId", int)
 PlatformName = NewType("PlatformName", str)
+PipelineName = NewType("PipelineName", str)
+DatasetName = NewType("DatasetName", str)
+FlowName = NewType("FlowName", str)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

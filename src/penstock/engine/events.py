@@ -1,0 +1,188 @@
+"""What a running pipeline tells: one event per thing that happened, in the order it happened.
+
+The terminal, JSON lines and later the status table are made from these alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from penstock.errors import PenstockError
+from penstock.kafka import TopicPartition
+from penstock.names import DatasetName, FlowName, Offset, TopicName
+
+Offsets = Mapping[TopicPartition, Offset]
+
+
+class FailureClass(StrEnum):
+    """Where the cause of a failure lies, which decides who must act and whether to try again."""
+
+    CODE = "user code"
+    DATA = "data"
+    KAFKA = "kafka"
+    STORAGE = "storage"
+    CONFIGURATION = "configuration"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceProgress:
+    """What one batch read from one topic; `start` is empty in the very first batch."""
+
+    dataset: DatasetName
+    start: Offsets
+    end: Offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStarted:
+    """The query of `flow` runs; `resumed_batch` is the batch it goes on after, None at birth."""
+
+    flow: FlowName
+    at: datetime
+    query_id: str
+    resumed_batch: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFinished:
+    """A batch of `flow` is committed."""
+
+    flow: FlowName
+    at: datetime
+    query_id: str
+    batch_id: int
+    input_rows: int
+    output_rows: int | None
+    """None when the sink does not say."""
+
+    seconds: float
+    phases: Mapping[str, int]
+    """Milliseconds by Spark's names, such as `addBatch`."""
+
+    sources: tuple[SourceProgress, ...]
+    """Kafka sources only."""
+
+    watermark: datetime | None
+    state_rows: int = 0
+    state_bytes: int = 0
+    dropped_late: int = 0
+    undecodable: Mapping[DatasetName, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowIdle:
+    """`flow` looked for input and found none."""
+
+    flow: FlowName
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowLag:
+    """How far `flow` is behind the ends of its topics; None where that is not known."""
+
+    flow: FlowName
+    at: datetime
+    records: int | None
+    seconds: float | None
+    by_partition: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLettersWritten:
+    """`count` records of a batch of `flow` are in the dead-letter topic."""
+
+    flow: FlowName
+    at: datetime
+    dataset: DatasetName
+    topic: TopicName
+    batch_id: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataLost:
+    """Records were gone before `flow` read them, and the user allows going on without them."""
+
+    flow: FlowName
+    at: datetime
+    topic: TopicName
+    reason: str
+    lost: Mapping[TopicPartition, int]
+    """At most so many records per partition; offsets bound the count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupReloaded:
+    """`flow` goes on with another version of a lookup."""
+
+    flow: FlowName
+    at: datetime
+    lookup: DatasetName
+    old_version: str
+    new_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowFailed:
+    """The query of `flow` has ended with an error; a restart may follow."""
+
+    flow: FlowName
+    at: datetime
+    failure: FailureClass
+    error: PenstockError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowRestarting:
+    """`flow` will be started again after a pause."""
+
+    flow: FlowName
+    at: datetime
+    attempt: int
+    after_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStopped:
+    """`flow` will not run again in this process; `error` says why if that was not wanted."""
+
+    flow: FlowName
+    at: datetime
+    error: PenstockError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaAway:
+    """No broker has answered for a while; the pipeline waits."""
+
+    at: datetime
+    error: PenstockError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaBack:
+    """Brokers answer again."""
+
+    at: datetime
+    away_seconds: float
+
+
+PipelineEvent = (
+    FlowStarted
+    | BatchFinished
+    | FlowIdle
+    | FlowLag
+    | DeadLettersWritten
+    | DataLost
+    | LookupReloaded
+    | FlowFailed
+    | FlowRestarting
+    | FlowStopped
+    | KafkaAway
+    | KafkaBack
+)
+Notify = Callable[[PipelineEvent], None]
+"""Receives events, from any thread; must not block."""

@@ -1,0 +1,231 @@
+"""Datasets: everything with a name that a flow can read, and most of what it can write.
+
+All of it is inert data. Who opens what is in `engine/reading.py` and `engine/writing.py`; the
+functions users call are in `declaring.py`. Annotations carry the checks of each setting.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    StrictBool,
+)
+
+from penstock.errors import Origin
+from penstock.names import DatasetName, TopicName
+from penstock.pipeline.formats import (
+    FileFormat,
+    RecordFormat,
+    Text,
+    checked_file_format,
+    checked_record_format,
+)
+from penstock.pipeline.schemas import column_types
+from penstock.pipeline.spans import parse_span
+
+_KAFKA_NAME = r"^[A-Za-z0-9._-]{1,249}$"
+
+
+def _as_span(value: object) -> object:
+    if isinstance(value, str):
+        span = parse_span(value)
+        if span is None:
+            reason = f"`{value}` is not a span of time such as `10 minutes`"
+            raise ValueError(reason)
+        return span
+    return value
+
+
+def _as_names(value: object) -> object:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def is_identifier(value: str) -> str:
+    """Return `value` if flows and checkpoints can use it as a name."""
+    if not value.isidentifier() or not value.isascii() or value.startswith("_"):
+        reason = f"`{value}` is not a Python identifier of plain letters that starts with a letter"
+        raise ValueError(reason)
+    return value
+
+
+def _checked_schema(ddl: str) -> str:
+    column_types(ddl)
+    return ddl
+
+
+Schema = Annotated[str, AfterValidator(_checked_schema)]
+"""Columns in Spark's DDL, such as `host string, seen timestamp`."""
+
+Span = Annotated[timedelta, BeforeValidator(_as_span)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_names)]
+_Dataset = Annotated[DatasetName, AfterValidator(is_identifier)]
+_Positive = Annotated[int, Field(ge=1, strict=True)]
+_RecordFormat = Annotated[RecordFormat, PlainValidator(checked_record_format)]
+_FileFormat = Annotated[FileFormat, PlainValidator(checked_file_format)]
+
+
+class StartAt(StrEnum):
+    """Where a flow begins in a topic at its very first start; a checkpoint knows the rest."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+class DataLoss(StrEnum):
+    """What becomes of a flow when records were gone before it could read them."""
+
+    FAIL = "fail"
+    CONTINUE = "continue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What people want to know of a dataset."""
+
+    name: _Dataset
+    origin: Origin
+    description: str = ""
+    owner: str | None = None
+    tags: Names = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic(Described):
+    """A Kafka topic.
+
+    Its DataFrame has the columns of the value and one struct `_record` (key, topic, partition,
+    offset, timestamp, headers).
+    """
+
+    value: _RecordFormat = field(default_factory=Text)
+    key: Names = ()
+    """The columns that make the key when the topic is written."""
+    key_format: _RecordFormat = field(default_factory=Text)
+    kafka_name: Annotated[TopicName, Field(pattern=_KAFKA_NAME)]
+    external: StrictBool = False
+    """Somebody else's: never created and never altered."""
+
+    partitions: _Positive | None = None
+    replication: _Positive | None = None
+    retention: Span | None = None
+    compacted: StrictBool = False
+    config: Mapping[str, str] = field(default_factory=dict)
+    """Further topic configs by Kafka's own names."""
+    keys_may_move: StrictBool = False
+    """Whether partitions may be added although that moves keys."""
+
+    event_time: str | None = None
+    """The column of the value that says when the event happened."""
+    allowed_lateness: Span = timedelta(0)
+
+    start: StartAt | AwareDatetime = StartAt.EARLIEST
+    most_per_trigger: _Positive | None = None
+    min_partitions: _Positive | None = None
+    on_data_loss: DataLoss = DataLoss.FAIL
+
+
+class TableFormat(StrEnum):
+    """What the files of a table are."""
+
+    DELTA = "delta"
+    PARQUET = "parquet"
+    ORC = "orc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Described):
+    """A table, kept as a folder. Only Delta takes several writers and rows that replace others."""
+
+    format: TableFormat = TableFormat.DELTA
+    schema: Schema | None = None
+    """The columns; None: those of the first flow that writes it."""
+    key: Names = ()
+    """Rows with the same key replace each other; without one, rows are appended."""
+    partition_by: Names = ()
+    path: str | None = None
+    """A folder or URI other than the warehouse's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files(Described):
+    """A watched folder: every file placed in it by a rename is read once."""
+
+    path: Annotated[str, Field(min_length=1)]
+    value: _FileFormat
+    most_files_per_trigger: _Positive | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Socket(Described):
+    """Lines from a TCP server, one column `value`; for trying out, as nothing is read twice."""
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=1, le=65535)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate(Described):
+    """Generated rows `timestamp, value`, for trying things out."""
+
+    rows_per_second: _Positive = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View(Described):
+    """A function from datasets to a DataFrame that flows can read by name; nothing is stored."""
+
+    function: Callable[..., Any]
+    reads: tuple[DatasetName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupFile:
+    """A file of reference data, read as a whole; relative paths start at the project."""
+
+    path: str
+    format: FileFormat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupFunction:
+    """A function that gets the distinct keys of a batch of rows and returns what it knows of them.
+
+    It returns a mapping from key to a mapping of column values. It runs in Spark's Python workers.
+    """
+
+    function: Callable[[list[Any]], Mapping[Any, Mapping[str, object]]]
+    key: Annotated[str, Field(min_length=1)]
+    schema: Schema
+    """The columns that it adds."""
+
+
+def _checked_source(value: object) -> object:
+    if isinstance(value, LookupFile):
+        checked_file_format(value.format)
+    elif not isinstance(value, LookupFunction | str):
+        reason = f"`{value!r}` is neither `ps.csv_file(…)` and the like, nor the name of a dataset"
+        raise ValueError(reason)  # noqa: TRY004 - pydantic shows only ValueError as a problem
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup(Described):
+    """Reference data that flows join with; one version of it within a batch."""
+
+    source: Annotated[LookupFile | LookupFunction | DatasetName, PlainValidator(_checked_source)]
+    """A name is that of a table, or of a compacted topic of which the last value per key counts."""
+    reload_every: Span | None = timedelta(seconds=10)
+    """How often to look for a change, which alone reloads; None: what was there at the start."""
+
+
+Dataset = Topic | Table | Files | Socket | Rate | View | Lookup

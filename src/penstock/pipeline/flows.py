@@ -1,0 +1,121 @@
+"""Flows: a function from DataFrames to a DataFrame, the dataset it writes, and how it runs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+from penstock.errors import Origin
+from penstock.names import DatasetName, FlowName
+from penstock.pipeline.datasets import is_identifier
+from penstock.pipeline.spans import parse_span
+
+ROUTE_COLUMN = "_route"
+RECORD_COLUMN = "_record"
+HEADERS_COLUMN = "_headers"
+RESERVED_COLUMNS = (ROUTE_COLUMN, RECORD_COLUMN, HEADERS_COLUMN)
+"""Columns that speak of the record and never reach a value."""
+
+
+class OutputMode(StrEnum):
+    """Which rows of its result a flow writes after each batch, in Spark's words."""
+
+    APPEND = "append"
+    UPDATE = "update"
+    COMPLETE = "complete"
+
+
+class Delivery(StrEnum):
+    """What is promised about each record that a flow writes to a topic."""
+
+    AT_LEAST_ONCE = "at_least_once"
+
+
+@dataclass(frozen=True, slots=True)
+class Continuously:
+    """Start the next batch as soon as the last one is done and there is something to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Start a batch each `every`."""
+
+    every: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AvailableNow:
+    """Read what is there at the start, in as many batches as that takes, and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RealTime:
+    """Spark's real-time mode: record by record, with progress kept each `checkpoint_every`."""
+
+    checkpoint_every: timedelta = timedelta(seconds=5)
+
+
+Trigger = Continuously | Interval | AvailableNow | RealTime
+
+
+def _as_trigger(value: object) -> object:
+    if value is None:
+        return Continuously()
+    if not isinstance(value, str):
+        return value
+    named: dict[str, Trigger] = {"available_now": AvailableNow(), "real_time": RealTime()}
+    if value in named:
+        return named[value]
+    span = parse_span(value)
+    if not span:
+        reason = (
+            f"`{value}` is neither a span such as `10 seconds`, nor `available_now` or `real_time`"
+        )
+        raise ValueError(reason)
+    return Interval(span)
+
+
+def _as_targets(value: object) -> object:
+    return {"": value} if isinstance(value, str) else value
+
+
+def _at_least_one(value: Mapping[str, DatasetName]) -> Mapping[str, DatasetName]:
+    if not value:
+        reason = "it must name at least one dataset"
+        raise ValueError(reason)
+    return value
+
+
+ONLY_TARGET = ""
+"""The route of a flow that writes one dataset and needs no `_route` column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What one streaming query does."""
+
+    name: Annotated[FlowName, AfterValidator(is_identifier)]
+    origin: Origin
+    function: Callable[..., Any]
+    reads: tuple[DatasetName, ...]
+    """The names of the function's parameters, in order."""
+
+    targets: Annotated[
+        Mapping[str, DatasetName], BeforeValidator(_as_targets), AfterValidator(_at_least_one)
+    ]
+    """Datasets by route; a single target has the route `ONLY_TARGET`."""
+
+    trigger: Annotated[Trigger, BeforeValidator(_as_trigger)] = field(default_factory=Continuously)
+    output_mode: OutputMode = OutputMode.APPEND
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings of this flow's query alone."""
+    description: str = ""
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether rows say by `_route` where they go."""
+        return ONLY_TARGET not in self.targets

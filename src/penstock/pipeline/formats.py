@@ -1,0 +1,131 @@
+"""Formats: how the bytes of a record, or the lines of a file, become columns and back.
+
+A format is inert: the expressions that decode and encode are `engine/decoding.py` and
+`engine/encoding.py`. Formats whose schemas live in a registry join the unions at the end.
+"""
+
+from dataclasses import dataclass
+from types import UnionType
+
+from penstock.pipeline.schemas import column_names, column_types
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """UTF-8 text: one column `value string`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Bytes as they are: one column `value binary`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """One JSON object with the columns of `schema`; fields that are not in it are ignored."""
+
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Csv:
+    """One line of separated values with the columns of `schema`, in order."""
+
+    schema: str
+    separator: str = ","
+    null_value: str = ""
+    header: bool = False
+    """Whether the first line of each file names the columns; of no meaning in a topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """Parquet files with the columns of `schema`."""
+
+    schema: str
+
+
+@dataclass(frozen=True, slots=True)
+class Orc:
+    """ORC files with the columns of `schema`."""
+
+    schema: str
+
+
+RecordFormat = Text | Bytes | Json | Csv
+"""What the value or the key of a record can be."""
+
+FileFormat = Text | Json | Csv | Parquet | Orc
+"""What the files of a watched folder can be."""
+
+
+def checked_record_format(value: object) -> object:
+    """Return `value` if it is a format of records whose schema can be read.
+
+    Raises:
+        ValueError: it is not; the text says why.
+    """
+    return _checked_format(
+        value, RecordFormat, "`ps.text()`, `ps.bytes()`, `ps.json(…)`, `ps.csv(…)`"
+    )
+
+
+def checked_file_format(value: object) -> object:
+    """Return `value` if it is a format of files whose schema can be read.
+
+    Raises:
+        ValueError: it is not; the text says why.
+    """
+    known = "`ps.text()`, `ps.json(…)`, `ps.csv(…)`, `ps.parquet(…)`, `ps.orc(…)`"
+    return _checked_format(value, FileFormat, known)
+
+
+def _checked_format(value: object, allowed: UnionType, known: str) -> object:
+    if not isinstance(value, allowed):
+        reason = f"`{value!r}` is not one of {known}"
+        raise ValueError(reason)  # noqa: TRY004 - pydantic shows only ValueError as a problem
+    if isinstance(value, Csv) and len(value.separator) != 1:
+        reason = f"the separator `{value.separator}` is not one character"
+        raise ValueError(reason)
+    if isinstance(value, Json | Csv | Parquet | Orc):
+        column_types(value.schema)
+    return value
+
+
+def columns_of(format_: RecordFormat | FileFormat) -> tuple[str, ...]:
+    """Return the names of the columns that `format_` decodes into."""
+    match format_:
+        case Text() | Bytes():
+            return ("value",)
+        case Json() | Csv() | Parquet() | Orc():
+            return column_names(format_.schema)
+
+
+def text() -> Text:
+    """UTF-8 text; the dataset has one column `value`."""
+    return Text()
+
+
+def bytes_() -> Bytes:
+    """Bytes as they are; the dataset has one column `value`."""
+    return Bytes()
+
+
+def json(schema: str) -> Json:
+    """One JSON object per record or line, with columns such as `host string, hits bigint`."""
+    return Json(schema)
+
+
+def csv(schema: str, *, separator: str = ",", null_value: str = "", header: bool = False) -> Csv:
+    """Separated values, one record per line; `header` says that each file names its columns."""
+    return Csv(schema=schema, separator=separator, null_value=null_value, header=header)
+
+
+def parquet(schema: str) -> Parquet:
+    """Parquet files; only for watched folders."""
+    return Parquet(schema)
+
+
+def orc(schema: str) -> Orc:
+    """ORC files; only for watched folders."""
+    return Orc(schema)
