@@ -1,16 +1,19 @@
-"""Fixtures of all tiers: real brokers, started by the code behind `penstock up`."""
+"""Fixtures of all tiers: real brokers and a real Spark, started as the commands start them."""
 
 from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from pyspark.sql import SparkSession
 
+from penstock.engine import SparkDriver
 from penstock.kafka import Connection
 from penstock.local.cluster import KafkaCluster
 from penstock.names import TopicName
+from support.driver import spark_driver
 from support.postgres import postgres, postgres_dsn
 
-__all__ = ["postgres", "postgres_dsn"]  # fixtures that are defined elsewhere
+__all__ = ["postgres", "postgres_dsn", "spark_driver"]  # fixtures that are defined elsewhere
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +40,9 @@ def connection(kafka: KafkaCluster) -> Connection:
 def topic(kafka: KafkaCluster) -> TopicName:
     """A topic nobody else uses: tests run in any order and side by side."""
     return kafka.create_topic(f"test-{uuid4().hex}", partition_count=3)
+
+
+@pytest.fixture
+def spark(spark_driver: SparkDriver) -> SparkSession:
+    """A session in the Spark of this process; a test's settings and views stay in it."""
+    return spark_driver.session().newSession()

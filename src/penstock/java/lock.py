@@ -30,15 +30,24 @@ RECIPES = {
         Closure.TRANSITIVE,
         ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
     ),
-    # Not every repository has 4.2.0 of the token provider and of Avro; these run on it.
+    # Not every repository has 4.2.0 of the token provider and of Avro; these run on it. Delta's
+    # other dependencies are left out: they would bring a second, older Hadoop.
     JarSet.SPARK: Recipe(
         Closure.NAMED,
         (
+            "io.delta:delta-kernel-api:4.4.0",
+            "io.delta:delta-kernel-defaults:4.4.0",
+            "io.delta:delta-kernel-unitycatalog:4.4.0",
+            "io.delta:delta-spark_4.2_2.13:4.4.0",
+            "io.delta:delta-storage:4.4.0",
+            "io.unitycatalog:unitycatalog-client:0.6.0",
+            "io.unitycatalog:unitycatalog-hadoop:0.6.0",
             "org.apache.commons:commons-pool2:2.13.1",
             "org.apache.kafka:kafka-clients:3.9.2",
             "org.apache.spark:spark-avro_2.13:4.1.1",
             "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
             "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1",
+            "org.locationtech.jts:jts-core:1.20.0",
         ),
     ),
 }

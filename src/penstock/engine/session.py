@@ -1,0 +1,233 @@
+"""The Spark session of a driver process: opened quickly, shared, and closed within a bound.
+
+A process has one driver, hence one JVM and one Spark context at a time. Sessions for separate
+purposes share it: `driver.session().newSession()`.
+
+The JVM starts in `SparkDriver.start`, and Spark in it while the caller goes on: import what the
+pipeline declares meanwhile. `session()` waits for the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+
+from penstock.engine.driver import DriverCommand, DriverProcess, Tuning, spark_jars
+from penstock.engine.errors import SessionOpenError
+from penstock.events import Emit, StepFinished, StepStarted, ignore
+from penstock.java import JarSet, ensure_jars, find_java
+from penstock.settings import JavaSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from py4j.java_gateway import JavaGateway
+    from pyspark.sql import SparkSession
+
+    from penstock.engine.driver import GatewayAddress
+
+STARTING = "starting Spark"
+CLOSE_TIMEOUT_SECONDS = 10.0
+"""Spark's own clean-up takes under a second; what takes longer hangs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """What a driver is started with."""
+
+    app_name: str
+    master: str
+    driver_memory_mb: int
+    conf: Mapping[str, str]
+    """The settings of the session, as `spark_settings.py` derives them."""
+
+    log_file: Path
+    java: JavaSettings = field(default_factory=JavaSettings)
+    tuning: Tuning = Tuning.THROUGHPUT
+
+
+class SparkDriver:
+    """The JVM of this process and the Spark session in it. Use it as a context manager."""
+
+    _open = Lock()
+
+    def __init__(self, process: DriverProcess, options: SessionOptions, emit: Emit) -> None:
+        """Take over a JVM that has just been started; `start` is the way to one."""
+        self.options = options
+        self._process, self._emit = process, emit
+        self._closed = False
+        pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="penstock-spark")
+        self._session: Future[SparkSession] = pool.submit(_connect, process, options)
+        pool.shutdown(wait=False)
+
+    @classmethod
+    def start(cls, options: SessionOptions, *, emit: Emit = ignore) -> Self:
+        """Start a driver and return while it is starting.
+
+        Raises:
+            SessionOpenError: this process has a driver already.
+            PenstockError: there is no Java, or the jars cannot be had.
+        """
+        if not cls._open.acquire(blocking=False):
+            raise SessionOpenError
+        try:
+            process = DriverProcess(_command(options, emit), options.log_file)
+        except BaseException:
+            cls._open.release()
+            raise
+        emit(StepStarted(step=STARTING))
+        return cls(process, options, emit)
+
+    @property
+    def pid(self) -> int:
+        """The process id of the JVM."""
+        return self._process.pid
+
+    def session(self) -> SparkSession:
+        """Return the session, waiting until it can be used.
+
+        Raises:
+            DriverNotStartedError: the JVM did not start.
+            DriverDiedError: the JVM has died since.
+        """
+        waiting = not self._session.done()
+        try:
+            session = self._session.result()
+        except BaseException:
+            self.close()
+            raise
+        if waiting:
+            self._emit(StepFinished(step=STARTING))
+        self.require_alive()
+        return session
+
+    def require_alive(self) -> None:
+        """Raise DriverDiedError, with the JVM's last words, when it has died.
+
+        Call it when Spark fails in a way that may be the end of the JVM, such as a lost connection.
+        """
+        if not self._process.is_alive:
+            raise self._process.died()
+
+    def close(self, *, within_seconds: float = CLOSE_TIMEOUT_SECONDS) -> None:
+        """End the JVM, by force if a query hangs; safe to repeat. Stop queries before.
+
+        Args:
+            within_seconds: how long the JVM may take to end by itself.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._process.end(within_seconds=within_seconds)
+            _forget(self._session)
+        finally:
+            self._open.release()
+
+    def __enter__(self) -> Self:
+        """Return the driver."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+
+def open_session(options: SessionOptions, *, emit: Emit = ignore) -> SparkDriver:
+    """Return a driver whose session can be used at once.
+
+    Raises:
+        PenstockError: what `SparkDriver.start` and `SparkDriver.session` raise.
+    """
+    driver = SparkDriver.start(options, emit=emit)
+    driver.session()
+    return driver
+
+
+def _command(options: SessionOptions, emit: Emit) -> DriverCommand:
+    java = find_java(cache_dir=options.java.cache_dir)
+    jars = ensure_jars(JarSet.SPARK, options.java, emit, java)
+    return DriverCommand(
+        java=java,
+        jars=spark_jars(jars),
+        master=options.master,
+        heap_mb=options.driver_memory_mb,
+        tuning=options.tuning,
+        conf=options.conf,
+    )
+
+
+def _connect(process: DriverProcess, options: SessionOptions) -> SparkSession:
+    # Importing PySpark takes a while, in which the JVM starts.
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    _quieten()
+    # PySpark hands this to the workers; without it they run any `python3` of the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = SparkConf(loadDefaults=False).setAppName(options.app_name).setMaster(options.master)
+    conf.setAll(list(options.conf.items()))
+    gateway = _gateway(process.wait_for_gateway())
+    try:
+        context = SparkContext(conf=conf, gateway=gateway)
+        # It prints a traceback when the JVM ends, in whichever way.
+        vars(context._accumulatorServer)["handle_error"] = lambda *_: None  # noqa: SLF001
+        return SparkSession(context)
+    except (Py4JError, OSError) as err:
+        if process.is_alive:
+            raise
+        raise process.died() from err
+
+
+def _gateway(address: GatewayAddress) -> JavaGateway:
+    """Let PySpark connect to a JVM that runs already, as it does inside `spark-submit`."""
+    from pyspark.java_gateway import launch_gateway
+
+    # The variables are its way to be told; they are gone before anybody could inherit the secret.
+    with _variables(PYSPARK_GATEWAY_PORT=str(address.port), PYSPARK_GATEWAY_SECRET=address.secret):
+        return launch_gateway()  # type: ignore[no-untyped-call] # PySpark left it untyped
+
+
+@contextmanager
+def _variables(**variables: str) -> Iterator[None]:
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]
+
+
+def _quieten() -> None:
+    """Keep PySpark from printing a line of JSON for each error that it raises anyway."""
+    import logging
+
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _forget(session: Future[SparkSession]) -> None:
+    """Make PySpark forget a JVM that has ended, so that this process may start another."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if session.exception() is None:
+        context = session.result().sparkContext
+        context._jsc = None  # noqa: SLF001 - it would call the JVM; the rest of stop() is Python's
+        context.stop()
+    gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public way to end a gateway
+    if gateway is not None:
+        gateway.shutdown_callback_server()
+        gateway.close()
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001

@@ -1,0 +1,37 @@
+"""The session that pipelines get: it speaks Kafka and Delta."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.kafka import Connection
+from penstock.names import TopicName
+
+
+def test_records_go_to_kafka_and_come_back(
+    spark: SparkSession, connection: Connection, topic: TopicName
+) -> None:
+    options = {"kafka.bootstrap.servers": connection.bootstrap}
+    rows = spark.range(3).selectExpr("cast(id as string) as key", "concat('v', id) as value")
+    rows.write.format("kafka").options(**options, topic=topic).save()
+
+    read = spark.read.format("kafka").options(**options, subscribe=topic).load()
+
+    values = read.selectExpr("cast(key as string)", "cast(value as string)").collect()
+    assert sorted(tuple(row) for row in values) == [("0", "v0"), ("1", "v1"), ("2", "v2")]
+
+
+def test_tables_are_delta_tables_that_can_be_merged_into(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "table")
+    spark.range(3).selectExpr("id", "'old' as state").write.format("delta").save(path)
+    spark.range(2, 4).selectExpr("id", "'new' as state").createOrReplaceTempView("changes")
+
+    spark.sql(
+        f"MERGE INTO delta.`{path}` t USING changes c ON t.id = c.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+    rows = spark.read.format("delta").load(path).orderBy("id").collect()
+    assert [tuple(row) for row in rows] == [(0, "old"), (1, "old"), (2, "new"), (3, "new")]
