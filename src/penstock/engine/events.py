@@ -152,6 +152,8 @@ class FlowStopped:
     flow: FlowName
     at: datetime
     error: PenstockError | None = None
+    finished: bool = False
+    """Whether it has read all there was, as a flow with `available_now` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
