@@ -1,5 +1,6 @@
 """What a project declares: topics, tables, folders, views, lookups and flows, as inert data."""
 
+from penstock.pipeline.collecting import Collected, collecting
 from penstock.pipeline.datasets import (
     DataLoss,
     Dataset,
@@ -14,10 +15,9 @@ from penstock.pipeline.datasets import (
     TableFormat,
     Topic,
     View,
+    kind_of,
 )
 from penstock.pipeline.declaring import (
-    Collected,
-    collecting,
     csv_file,
     files,
     flow,
@@ -85,7 +85,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.project import load_pipeline
 from penstock.pipeline.schemas import column_names, column_types
 from penstock.pipeline.spans import parse_span
-from penstock.pipeline.validation import kind_of, problems_of
+from penstock.pipeline.validation import problems_of
 
 __all__ = [
     "HEADERS_COLUMN",

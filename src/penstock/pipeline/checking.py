@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar, cast, get_type_hints
@@ -18,28 +20,27 @@ if TYPE_CHECKING:
 Declared = TypeVar("Declared")
 
 
-def checked(cls: type[Declared], *, origin: Origin, **arguments: object) -> Declared:
-    """Return `cls` made of `arguments`.
+# Fields that the functions users call name in their own way.
+_CALLED = {("Flow", "targets"): "into", ("LookupFunction", "schema"): "returns"}
+
+
+def checked(cls: type[Declared], *, what: str, origin: Origin, **arguments: object) -> Declared:
+    """Return `cls` made of `arguments`; those it does not get take their defaults.
 
     Raises:
-        ExceptionGroup: of an `InvalidDeclarationError` for each argument that is wrong.
+        ExceptionGroup: of an `InvalidDeclarationError` for each argument that is wrong; `what`
+            is what their messages call the declaration.
     """
     values: dict[str, object] = {}
     problems: list[InvalidDeclarationError] = []
     adapters = _adapters(cast("Hashable", cls))
-    for name, adapter in adapters.items():
-        if name not in arguments:
-            continue
+    for name, value in arguments.items():
         try:
-            values[name] = adapter.validate_python(arguments[name])
+            values[name] = adapters[name].validate_python(value)
         except ValidationError as err:
+            called, reason = _CALLED.get((cls.__name__, name), name), _reason(err, value)
             problems.append(
-                InvalidDeclarationError(
-                    what=f"{cls.__name__.lower()} `{arguments.get('name', '')}`",
-                    argument=name,
-                    reason=_reason(err),
-                    origin=origin,
-                )
+                InvalidDeclarationError(what=what, argument=called, reason=reason, origin=origin)
             )
     if problems:
         message = "wrong arguments of a declaration"
@@ -56,6 +57,11 @@ def _adapters(cls: Hashable) -> dict[str, TypeAdapter[object]]:
     return {field.name: TypeAdapter(hints[field.name]) for field in fields(cls)}
 
 
-def _reason(err: ValidationError) -> str:
-    text = err.errors(include_input=False, include_url=False)[0]["msg"]
-    return text.removeprefix("Value error, ").replace("Input", "it", 1)
+def _reason(err: ValidationError, value: object) -> str:
+    fault = err.errors(include_url=False)[0]
+    text = fault["msg"].removeprefix("Value error, ").replace("Input", "it", 1)
+    if fault["type"] == "value_error":
+        return text
+    # Elsewhere the place names branches of types, which say nothing to a user.
+    key = f"`{fault['loc'][0]}`: " if isinstance(value, Mapping) and fault["loc"] else ""
+    return f"{key}{text}, not `{reprlib.repr(fault['input'])}`"

@@ -6,7 +6,7 @@ functions users call are in `declaring.py`. Annotations carry the checks of each
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -32,22 +32,27 @@ from penstock.pipeline.schemas import column_types
 from penstock.pipeline.spans import parse_span
 
 _KAFKA_NAME = r"^[A-Za-z0-9._-]{1,249}$"
+_LIKE_THE_DATASET = TopicName("")
 
 
-def _as_span(value: object) -> object:
-    if isinstance(value, str):
-        span = parse_span(value)
-        if span is None:
-            reason = f"`{value}` is not a span of time such as `10 minutes`"
-            raise ValueError(reason)
-        return span
+def _as_span(value: object) -> timedelta:
+    span = parse_span(value) if isinstance(value, str) else value
+    # Bare numbers are refused: nobody can tell seconds from milliseconds.
+    if not isinstance(span, timedelta) or span < timedelta(0):
+        reason = f"`{value}` is not a span of time such as `10 minutes`"
+        raise ValueError(reason)
+    return span
+
+
+def _as_start(value: object) -> object:
+    if not isinstance(value, str | datetime):
+        reason = f"`{value!r}` is neither `earliest` nor `latest` nor an aware datetime"
+        raise ValueError(reason)  # noqa: TRY004 - pydantic shows only ValueError as a problem
     return value
 
 
 def _as_names(value: object) -> object:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(value) if isinstance(value, list) else value
+    return (value,) if isinstance(value, str) else value
 
 
 def is_identifier(value: str) -> str:
@@ -63,22 +68,23 @@ def _checked_schema(ddl: str) -> str:
     return ddl
 
 
-Schema = Annotated[str, AfterValidator(_checked_schema)]
-"""Columns in Spark's DDL, such as `host string, seen timestamp`."""
-
-Span = Annotated[timedelta, BeforeValidator(_as_span)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_as_names)]
-_Dataset = Annotated[DatasetName, AfterValidator(is_identifier)]
-_Positive = Annotated[int, Field(ge=1, strict=True)]
-_RecordFormat = Annotated[RecordFormat, PlainValidator(checked_record_format)]
-_FileFormat = Annotated[FileFormat, PlainValidator(checked_file_format)]
-
-
 class StartAt(StrEnum):
     """Where a flow begins in a topic at its very first start; a checkpoint knows the rest."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
+
+
+Schema = Annotated[str, AfterValidator(_checked_schema)]
+"""Columns in Spark's DDL, such as `host string, seen timestamp`."""
+
+Span = Annotated[timedelta, BeforeValidator(_as_span)]
+Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_as_names)]
+_Start = Annotated[StartAt | AwareDatetime, BeforeValidator(_as_start)]
+_Dataset = Annotated[DatasetName, AfterValidator(is_identifier)]
+_Positive = Annotated[int, Field(ge=1, strict=True)]
+_RecordFormat = Annotated[RecordFormat, PlainValidator(checked_record_format)]
+_FileFormat = Annotated[FileFormat, PlainValidator(checked_file_format)]
 
 
 class DataLoss(StrEnum):
@@ -111,7 +117,8 @@ class Topic(Described):
     key: Names = ()
     """The columns that make the key when the topic is written."""
     key_format: _RecordFormat = field(default_factory=Text)
-    kafka_name: Annotated[TopicName, Field(pattern=_KAFKA_NAME)]
+    kafka_name: Annotated[TopicName, Field(pattern=_KAFKA_NAME)] = _LIKE_THE_DATASET
+    """What Kafka calls it: `name`, unless something else is given."""
     external: StrictBool = False
     """Somebody else's: never created and never altered."""
 
@@ -128,10 +135,15 @@ class Topic(Described):
     """The column of the value that says when the event happened."""
     allowed_lateness: Span = timedelta(0)
 
-    start: StartAt | AwareDatetime = StartAt.EARLIEST
+    start: _Start = StartAt.EARLIEST
     most_per_trigger: _Positive | None = None
     min_partitions: _Positive | None = None
     on_data_loss: DataLoss = DataLoss.FAIL
+
+    def __post_init__(self) -> None:
+        """Let Kafka's name be the dataset's when nothing else is said."""
+        if self.kafka_name == _LIKE_THE_DATASET:
+            object.__setattr__(self, "kafka_name", TopicName(self.name))
 
 
 class TableFormat(StrEnum):
@@ -170,7 +182,7 @@ class Socket(Described):
     """Lines from a TCP server, one column `value`; for trying out, as nothing is read twice."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    port: Annotated[int, Field(ge=1, le=65535)]
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +224,9 @@ class LookupFunction:
 def _checked_source(value: object) -> object:
     if isinstance(value, LookupFile):
         checked_file_format(value.format)
+        if not isinstance(value.path, str) or not value.path:
+            reason = f"`{value.path!r}` is not the path of a file"
+            raise ValueError(reason)
     elif not isinstance(value, LookupFunction | str):
         reason = f"`{value!r}` is neither `ps.csv_file(…)` and the like, nor the name of a dataset"
         raise ValueError(reason)  # noqa: TRY004 - pydantic shows only ValueError as a problem
@@ -224,8 +239,16 @@ class Lookup(Described):
 
     source: Annotated[LookupFile | LookupFunction | DatasetName, PlainValidator(_checked_source)]
     """A name is that of a table, or of a compacted topic of which the last value per key counts."""
-    reload_every: Span | None = timedelta(seconds=10)
+    reload_every: Annotated[Span, Field(gt=timedelta(0))] | None = timedelta(seconds=10)
     """How often to look for a change, which alone reloads; None: what was there at the start."""
 
 
 Dataset = Topic | Table | Files | Socket | Rate | View | Lookup
+
+_WORDS = {"Files": "watched folder", "Rate": "rate source"}
+
+
+def kind_of(dataset: Dataset | type[Dataset]) -> str:
+    """Return the word users know for the kind of `dataset`."""
+    name = dataset.__name__ if isinstance(dataset, type) else type(dataset).__name__
+    return _WORDS.get(name, name.lower())

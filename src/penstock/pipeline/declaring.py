@@ -1,22 +1,17 @@
-"""The functions that a project calls: each declares one dataset or flow, and does nothing else.
-
-A declaration with a wrong argument is kept as a problem while a project is loaded, so that all of
-them can be shown together; anywhere else it is raised at once.
-"""
+"""The functions that a project calls: each declares one dataset or flow, and does nothing else."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.errors import Origin, PenstockError
+from penstock.errors import Origin
 from penstock.pipeline.checking import checked
+from penstock.pipeline.collecting import add_dataset, add_flow, await_function
 from penstock.pipeline.datasets import (
     Files,
     Lookup,
@@ -27,43 +22,19 @@ from penstock.pipeline.datasets import (
     Table,
     Topic,
     View,
+    kind_of,
 )
-from penstock.pipeline.errors import DeclarationError, InvalidDeclarationError
+from penstock.pipeline.errors import ContradictionError, InvalidDeclarationError
 from penstock.pipeline.flows import Flow
 from penstock.pipeline.formats import Csv, Json, Orc, Parquet, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from penstock.pipeline.datasets import Dataset
     from penstock.pipeline.formats import FileFormat, RecordFormat
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_Declared = TypeVar("_Declared")
-
-
-@dataclass(slots=True)
-class Collected:
-    """What has been declared while a project is loaded, and what was wrong with it."""
-
-    datasets: list[Dataset] = field(default_factory=list)
-    flows: list[Flow] = field(default_factory=list)
-    problems: list[PenstockError] = field(default_factory=list)
-
-
-_collected: ContextVar[Collected | None] = ContextVar("penstock_collected", default=None)
-
-
-@contextmanager
-def collecting() -> Iterator[Collected]:
-    """Collect what is declared inside the `with` block."""
-    collected = Collected()
-    token = _collected.set(collected)
-    try:
-        yield collected
-    finally:
-        _collected.reset(token)
 
 
 def topic(
@@ -121,7 +92,6 @@ def topic(
         value=Text() if value is None else value,
         key=key,
         key_format=Text() if key_format is None else key_format,
-        kafka_name=name if kafka_name is None else kafka_name,
         external=external,
         partitions=partitions,
         replication=replication,
@@ -138,6 +108,7 @@ def topic(
         description=description,
         owner=owner,
         tags=tags,
+        **({} if kafka_name is None else {"kafka_name": kafka_name}),
     )
 
 
@@ -225,17 +196,19 @@ def rate(name: str, *, rows_per_second: int = 1, description: str = "") -> None:
 
 def view(function: Function) -> Function:
     """Declare a view: a function from datasets to a DataFrame that flows read by its name."""
-    origin = _origin_of(function)
-    _add(
+    name, origin = _name_of(function), _origin_of(function)
+    what = f"view `{name}`"
+    add_dataset(
+        name,
         lambda: checked(
             View,
+            what=what,
             origin=origin,
-            name=function.__name__,
+            name=name,
             description=_summary(function),
             function=function,
-            reads=_parameters(function, what=f"view `{function.__name__}`", origin=origin),
+            reads=_parameters(function, what=what, origin=origin),
         ),
-        lambda collected, declared: collected.datasets.append(declared),
     )
     return function
 
@@ -262,35 +235,78 @@ def lookup(
         source: `ps.csv_file(…)` and the like, or the name of a table or of a compacted topic.
         key: for a function: the column of the frame whose values it gets.
         returns: for a function: the columns it adds, such as `country string, city string`.
-        reload_every: how often to look for a change; None keeps the version of the start.
+        reload_every: how often to look for a change of the source; None keeps what was there at
+            the start. A function is asked in every batch.
         description: what it says.
         owner: who answers for it.
         tags: words to find it by.
     """
-    described = {"name": name, "owner": owner, "tags": tags}
-    if source is not None:
-        _dataset(
-            Lookup, source=source, reload_every=reload_every, description=description, **described
-        )
+    described: dict[str, object] = {"name": name, "owner": owner, "tags": tags}
+    function_settings = {"key": key, "returns": returns}
+    place = _caller(1)
+    if source is None:
+        await_function(name, place)
+    else:
+        data = {"source": source, "reload_every": reload_every, "description": description}
+        add_dataset(name, lambda: _lookup_of_data(place, function_settings, **data, **described))
 
     def decorate(function: Function) -> Function:
         origin = _origin_of(function)
-        _add(
-            lambda: checked(
-                Lookup,
-                origin=origin,
-                source=checked(
-                    LookupFunction, origin=origin, function=function, key=key, schema=returns
-                ),
-                reload_every=None,
-                description=description or _summary(function),
-                **described,
-            ),
-            lambda collected, declared: collected.datasets.append(declared),
+        described["description"] = description or _summary(function)
+        add_dataset(
+            name,
+            lambda: _lookup_by_function(function, source, origin, function_settings, **described),
         )
         return function
 
     return decorate
+
+
+def _lookup_of_data(
+    origin: Origin, function_settings: Mapping[str, str | None], **arguments: object
+) -> Lookup:
+    what = f"lookup `{arguments['name']}`"
+    for argument, value in function_settings.items():
+        if value is not None:
+            raise ContradictionError(
+                what=what,
+                reason=f"`{argument}` is for a lookup by a function, but it has a source",
+                hint=f"leave out `{argument}`; the source's schema has all columns",
+                origin=origin,
+            )
+    return checked(Lookup, what=what, origin=origin, **arguments)
+
+
+def _lookup_by_function(
+    function: Callable[..., Any],
+    source: object,
+    origin: Origin,
+    function_settings: Mapping[str, str | None],
+    **arguments: object,
+) -> Lookup:
+    what = f"lookup `{arguments['name']}`"
+    if source is not None:
+        raise ContradictionError(
+            what=what,
+            reason="it has both a source and a function",
+            hint="leave out the source, or do not use it as a decorator",
+            origin=origin,
+        )
+    for argument, value in function_settings.items():
+        if value is None:
+            reason = "a lookup by a function needs it"
+            raise InvalidDeclarationError(
+                what=what, argument=argument, reason=reason, origin=origin
+            )
+    asked = checked(
+        LookupFunction,
+        what=what,
+        origin=origin,
+        function=function,
+        key=function_settings["key"],
+        schema=function_settings["returns"],
+    )
+    return checked(Lookup, what=what, origin=origin, source=asked, reload_every=None, **arguments)
 
 
 def csv_file(path: str, schema: str, *, separator: str = ",", header: bool = False) -> LookupFile:
@@ -324,7 +340,8 @@ def flow(
 ) -> Callable[[Function], Function]:
     """Declare a flow: a function whose parameters are the names of the datasets it reads.
 
-    The function stays what it is and can be called in a test with DataFrames.
+    The function stays what it is and can be called in a test with DataFrames. A parameter with a
+    default names no dataset; it is the function's own.
 
     Args:
         into: the dataset it writes; or datasets by route, when rows say by `_route` where they go.
@@ -339,14 +356,17 @@ def flow(
 
     def decorate(function: Function) -> Function:
         origin = _origin_of(function)
-        flow_name = function.__name__ if name is None else name
-        _add(
+        flow_name = _name_of(function) if name is None else name
+        what = f"flow `{flow_name}`"
+        add_flow(
+            flow_name,
             lambda: checked(
                 Flow,
+                what=what,
                 origin=origin,
                 name=flow_name,
                 function=function,
-                reads=_parameters(function, what=f"flow `{flow_name}`", origin=origin),
+                reads=_parameters(function, what=what, origin=origin),
                 targets=into,
                 trigger=trigger,
                 output_mode=output_mode or ("update" if trigger == "real_time" else "append"),
@@ -354,46 +374,36 @@ def flow(
                 conf={} if conf is None else conf,
                 description=_summary(function),
             ),
-            lambda collected, declared: collected.flows.append(declared),
         )
         return function
 
     return decorate
 
 
-def _dataset(cls: type[Any], **arguments: object) -> None:
+def _dataset(cls: type[Dataset], **arguments: object) -> None:
     # Two frames up is the line that called `topic`, `table` and so on.
-    origin = _caller(2)
-    _add(
-        lambda: checked(cls, origin=origin, **arguments),
-        lambda collected, declared: collected.datasets.append(declared),
-    )
-
-
-def _add(declare: Callable[[], _Declared], keep: Callable[[Collected, _Declared], None]) -> None:
-    collected = _collected.get()
-    if collected is None:
-        declare()
-        return
-    try:
-        keep(collected, declare())
-    except ExceptionGroup as group:
-        collected.problems.extend(cast("Sequence[DeclarationError]", group.exceptions))
-    except DeclarationError as err:
-        collected.problems.append(err)
+    origin, name = _caller(2), str(arguments["name"])
+    what = f"{kind_of(cls)} `{name}`"
+    add_dataset(name, lambda: checked(cls, what=what, origin=origin, **arguments))
 
 
 def _parameters(function: Callable[..., Any], *, what: str, origin: Origin) -> tuple[str, ...]:
+    """Return the parameters that name datasets; one with a default is the function's own."""
     parameters = inspect.signature(function).parameters.values()
+    by_name = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     for parameter in parameters:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if parameter.kind not in by_name:
             raise InvalidDeclarationError(
                 what=what,
                 argument=str(parameter),
-                reason="each parameter must name a dataset",
+                reason="each parameter must name a dataset, and be given by name",
                 origin=origin,
             )
-    return tuple(parameter.name for parameter in parameters)
+    return tuple(item.name for item in parameters if item.default is Parameter.empty)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", function))
 
 
 def _summary(function: Callable[..., Any]) -> str:
@@ -402,7 +412,9 @@ def _summary(function: Callable[..., Any]) -> str:
 
 
 def _origin_of(function: Callable[..., Any]) -> Origin:
-    code = inspect.unwrap(function).__code__
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:  # a callable object: where it is declared says more than where it is defined
+        return _caller(2)
     return Origin(Path(code.co_filename), code.co_firstlineno)
 
 

@@ -108,10 +108,9 @@ class CycleError(DeclarationError):
 
     code = "PEN-106"
 
-    def __init__(self, names: Sequence[str], *, origin: Origin) -> None:
-        way = " → ".join(f"`{name}`" for name in (*names, names[0]))
+    def __init__(self, way: Sequence[str], *, origin: Origin) -> None:
         super().__init__(
-            f"the pipeline goes round in a circle: {way}",
+            f"the pipeline goes round in a circle: {' → '.join((*way, way[0]))}",
             hint="let one of them read or write another dataset",
             origin=origin,
         )

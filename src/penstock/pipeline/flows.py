@@ -64,12 +64,10 @@ Trigger = Continuously | Interval | AvailableNow | RealTime
 def _as_trigger(value: object) -> object:
     if value is None:
         return Continuously()
-    if not isinstance(value, str):
-        return value
-    named: dict[str, Trigger] = {"available_now": AvailableNow(), "real_time": RealTime()}
+    named: dict[object, Trigger] = {"available_now": AvailableNow(), "real_time": RealTime()}
     if value in named:
         return named[value]
-    span = parse_span(value)
+    span = parse_span(value) if isinstance(value, str) else None
     if not span:
         reason = (
             f"`{value}` is neither a span such as `10 seconds`, nor `available_now` or `real_time`"
@@ -78,19 +76,17 @@ def _as_trigger(value: object) -> object:
     return Interval(span)
 
 
-def _as_targets(value: object) -> object:
-    return {"": value} if isinstance(value, str) else value
-
-
-def _at_least_one(value: Mapping[str, DatasetName]) -> Mapping[str, DatasetName]:
-    if not value:
-        reason = "it must name at least one dataset"
-        raise ValueError(reason)
-    return value
-
-
 ONLY_TARGET = ""
 """The route of a flow that writes one dataset and needs no `_route` column."""
+
+
+def _as_targets(value: object) -> object:
+    if isinstance(value, str):
+        return {ONLY_TARGET: value}
+    if not isinstance(value, Mapping) or not value or ONLY_TARGET in value:
+        reason = f"`{value!r}` is neither the name of a dataset, nor names by route"
+        raise ValueError(reason)
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +97,9 @@ class Flow:
     origin: Origin
     function: Callable[..., Any]
     reads: tuple[DatasetName, ...]
-    """The names of the function's parameters, in order."""
+    """The function's parameters without defaults; each is given by its name."""
 
-    targets: Annotated[
-        Mapping[str, DatasetName], BeforeValidator(_as_targets), AfterValidator(_at_least_one)
-    ]
+    targets: Annotated[Mapping[str, DatasetName], BeforeValidator(_as_targets)]
     """Datasets by route; a single target has the route `ONLY_TARGET`."""
 
     trigger: Annotated[Trigger, BeforeValidator(_as_trigger)] = field(default_factory=Continuously)

@@ -4,10 +4,10 @@ A format is inert: the expressions that decode and encode are `engine/decoding.p
 `engine/encoding.py`. Formats whose schemas live in a registry join the unions at the end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import UnionType
 
-from penstock.pipeline.schemas import column_names, column_types
+from penstock.pipeline.schemas import column_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,11 @@ def _checked_format(value: object, allowed: UnionType, known: str) -> object:
     if not isinstance(value, allowed):
         reason = f"`{value!r}` is not one of {known}"
         raise ValueError(reason)  # noqa: TRY004 - pydantic shows only ValueError as a problem
+    for item in fields(value):
+        found = getattr(value, item.name)
+        if type(found) is not item.type:
+            reason = f"`{item.name}` is `{found!r}`, not a {getattr(item.type, '__name__', '')}"
+            raise ValueError(reason)
     if isinstance(value, Csv) and len(value.separator) != 1:
         reason = f"the separator `{value.separator}` is not one character"
         raise ValueError(reason)
@@ -94,11 +99,18 @@ def _checked_format(value: object, allowed: UnionType, known: str) -> object:
 
 def columns_of(format_: RecordFormat | FileFormat) -> tuple[str, ...]:
     """Return the names of the columns that `format_` decodes into."""
+    return tuple(types_of(format_))
+
+
+def types_of(format_: RecordFormat | FileFormat) -> dict[str, str]:
+    """Return the columns that `format_` decodes into with their types as written."""
     match format_:
-        case Text() | Bytes():
-            return ("value",)
+        case Text():
+            return {"value": "string"}
+        case Bytes():
+            return {"value": "binary"}
         case Json() | Csv() | Parquet() | Orc():
-            return column_names(format_.schema)
+            return column_types(format_.schema)
 
 
 def text() -> Text:

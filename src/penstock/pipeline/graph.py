@@ -1,11 +1,10 @@
-"""The graph of a pipeline: what feeds what. Drawings of it are in `drawing.py`."""
+"""The graph of a pipeline: what feeds what. Drawings of it are in `drawings`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from penstock.pipeline.datasets import Lookup, View
+from penstock.pipeline.datasets import Lookup, View, kind_of
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.validation import kind_of
 
 
 class NodeKind(StrEnum):

@@ -62,7 +62,7 @@ class Pipeline:
 
     def sources(self, flow: Flow) -> tuple[Dataset, ...]:
         """Return what `flow` reads in the end: views are followed to what they read."""
-        return tuple(dict.fromkeys(self._sources(flow.reads)))
+        return tuple({item.name: item for item in self._sources(flow.reads)}.values())
 
     def writers(self, name: DatasetName) -> tuple[Flow, ...]:
         """Return the flows that write the dataset `name`."""

@@ -6,11 +6,12 @@ import importlib
 import sys
 import traceback
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.errors import Origin
-from penstock.pipeline.declaring import Collected, collecting
+from penstock.pipeline.collecting import Collected, collecting
 from penstock.pipeline.errors import (
     InvalidPipelineError,
     NoFlowsError,
@@ -23,11 +24,27 @@ from penstock.pipeline.validation import problems_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from penstock.errors import PenstockError
     from penstock.names import PipelineName
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """What the last load left in this process: the next one, of any project, removes it."""
+
+    folder: Path | None = None
+    modules: set[str] = field(default_factory=set)
+
+
+_loaded = _Loaded()
 
 
 def load_pipeline(folder: Path, *, name: PipelineName, files: Sequence[str]) -> Pipeline:
     """Import the files of the project in `folder` and return the pipeline they declare.
+
+    The files import each other by their paths from `folder`: `flows/fraud.py` is `flows.fraud`.
+    Functions may do so later too: `folder` stays the last place where Python looks for modules,
+    until another project is loaded.
 
     Args:
         folder: the project.
@@ -43,10 +60,8 @@ def load_pipeline(folder: Path, *, name: PipelineName, files: Sequence[str]) -> 
     if not paths:
         raise ProjectNotFoundError(folder, looked_for=files)
     with collecting() as collected, _importable(folder):
-        modules = tuple(_import(path, folder, collected) for path in paths)
-    problems = [*collected.problems, *problems_of(collected.datasets, collected.flows)]
-    if not collected.flows and not problems:
-        problems.append(NoFlowsError(origin=Origin(paths[0])))
+        failures = [err for path in paths if (err := _import(path, folder, collected))]
+    problems = _problems(collected, failures, paths)
     if problems:
         raise InvalidPipelineError(name, problems)
     return Pipeline(
@@ -54,59 +69,100 @@ def load_pipeline(folder: Path, *, name: PipelineName, files: Sequence[str]) -> 
         folder=folder,
         datasets=tuple(collected.datasets),
         flows=tuple(collected.flows),
-        modules=modules,
+        modules=tuple(_module_name(path, folder) for path in paths),
     )
+
+
+def _problems(
+    collected: Collected, failures: Sequence[ProjectNotLoadedError], paths: Sequence[Path]
+) -> list[PenstockError]:
+    """Return the problems of the files and of what they declare, each once.
+
+    What a file that failed would have declared is not known, so nothing is said about names that
+    are missing.
+    """
+    problems = [*failures, *collected.problems]
+    problems += problems_of(
+        collected.datasets,
+        collected.flows,
+        failed=collected.failed_datasets,
+        complete=not failures,
+    )
+    if not (collected.flows or collected.failed_flows or failures):
+        problems.append(NoFlowsError(origin=Origin(paths[0])))
+    # A file that fails is tried again by each file that imports it.
+    once = {(problem.message, problem.origin): problem for problem in problems}
+    return sorted(once.values(), key=_place)
+
+
+def _place(problem: PenstockError) -> tuple[str, int]:
+    origin = problem.origin
+    return (str(origin.file), origin.line or 0) if origin else ("", 0)
 
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Let files of the project import each other by name, and forget other projects' modules."""
-    _forget(folder)
+    """Let files of the project import each other by name, and forget the project before."""
+    _forget()
+    before = set(sys.modules)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
         yield
     finally:
+        # First while loading, so that a project's `orders.py` wins over an installed one; last
+        # afterwards, so that no import of ours or of a library finds a user's file.
         sys.path.remove(str(folder))
+        sys.path.append(str(folder))
+        _loaded.folder = folder
+        _loaded.modules = {
+            name for name in set(sys.modules) - before if _is_below(sys.modules[name], folder)
+        }
 
 
-def _forget(folder: Path) -> None:
-    """Drop modules that an earlier load of this or another project left under the same names."""
-    names = {path.stem for path in folder.glob("*.py")} | {path.name for path in folder.iterdir()}
-    for name in [*sys.modules]:
-        if name.partition(".")[0] in names and _is_project_module(name, folder):
-            del sys.modules[name]
+def _forget() -> None:
+    for name in _loaded.modules:
+        sys.modules.pop(name, None)
+    if _loaded.folder is not None:
+        sys.path.remove(str(_loaded.folder))
+    _loaded.folder, _loaded.modules = None, set()
 
 
-def _is_project_module(name: str, folder: Path) -> bool:
-    """Tell a module of a project from one that is installed: those are never dropped."""
-    file = getattr(sys.modules[name], "__file__", None)
-    if file is None:
-        return False
-    return Path(file).is_relative_to(folder) or "penstock_project" in vars(sys.modules[name])
+def _is_below(module: object, folder: Path) -> bool:
+    """Tell a module of the project from one that is installed: those are never dropped."""
+    file = getattr(module, "__file__", None)
+    places = [file] if file else list(getattr(module, "__path__", ()))
+    return any(Path(place).is_relative_to(folder) for place in places)
 
 
-def _import(path: Path, folder: Path, collected: Collected) -> str:
-    name = ".".join(path.relative_to(folder).with_suffix("").parts)
+def _module_name(path: Path, folder: Path) -> str:
+    parts = path.relative_to(folder).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def _import(path: Path, folder: Path, collected: Collected) -> ProjectNotLoadedError | None:
+    """Import one file; one that fails declares nothing, as an import of it later fails again."""
+    name = _module_name(path, folder)
+    datasets, flows = len(collected.datasets), len(collected.flows)
     try:
         module = importlib.import_module(name)
     except Exception as err:  # noqa: BLE001 - the user's code may raise anything; it becomes a problem
-        collected.problems.append(_not_loaded(path, err))
-        return name
-    vars(module)["penstock_project"] = str(folder)
-    if not Path(module.__file__ or "").samefile(path):
-        reason = f"the module name `{name}` belongs to `{module.__file__}`"
-        collected.problems.append(ProjectNotLoadedError(path, reason=reason, origin=Origin(path)))
-    return name
+        del collected.datasets[datasets:], collected.flows[flows:]
+        return _not_loaded(path, folder, err)
+    file = getattr(module, "__file__", None)
+    if file is None or not path.samefile(file):
+        reason = f"the module name `{name}` belongs to `{file or 'Python itself'}`"
+        return ProjectNotLoadedError(path, reason=reason, origin=Origin(path))
+    return None
 
 
-def _not_loaded(path: Path, err: Exception) -> ProjectNotLoadedError:
+def _not_loaded(path: Path, folder: Path, err: Exception) -> ProjectNotLoadedError:
     """Point at the last line of the project that was running, or at the line that is no Python."""
     reason = traceback.format_exception_only(err)[-1].strip()
     if isinstance(err, SyntaxError) and err.filename:
         origin = Origin(Path(err.filename), err.lineno)
     else:
         frames = traceback.extract_tb(err.__traceback__)
-        ours = [item for item in frames if Path(item.filename).is_relative_to(path.parent)]
+        ours = [item for item in frames if Path(item.filename).is_relative_to(folder)]
         origin = Origin(Path(ours[-1].filename), ours[-1].lineno) if ours else Origin(path)
-    return ProjectNotLoadedError(path, reason=reason, origin=origin)
+    return ProjectNotLoadedError(origin.file, reason=reason, origin=origin)

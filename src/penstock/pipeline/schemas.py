@@ -10,6 +10,9 @@ _COLUMN = re.compile(
     r"^(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*(?::|\s)\s*(?P<type>\S.*)$", re.S
 )
 
+# A quoted name, a quoted comment (in which a backslash protects a quote), or any other character.
+_PIECE = re.compile(r"""`[^`]*`|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|.""", re.S)
+
 
 def column_types(ddl: str) -> dict[str, str]:
     """Return the top-level columns of `ddl` with their types as written, in order.
@@ -21,10 +24,11 @@ def column_types(ddl: str) -> dict[str, str]:
     for part in _split(ddl):
         match = _COLUMN.match(part.strip())
         if match is None:
-            reason = f"`{part.strip()}` is not a column with a type"
+            reason = f"`{part.strip()}` is not a column with a type, such as `host string`"
             raise ValueError(reason)
         name = match["plain"] or match["quoted"].replace("``", "`")
-        if name in columns:
+        # Spark takes `host` and `Host` for the same column.
+        if name.lower() in map(str.lower, columns):
             reason = f"the column `{name}` is there twice"
             raise ValueError(reason)
         columns[name] = match["type"].strip()
@@ -38,18 +42,16 @@ def column_names(ddl: str) -> tuple[str, ...]:
 
 def _split(ddl: str) -> list[str]:
     """Cut `ddl` at the commas that stand outside brackets and quotes."""
-    parts, depth, quote = [""], 0, ""
-    for char in ddl:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "`'\"":
-            quote = char
-        elif char in "<(":
-            depth += 1
-        elif char in ">)":
-            depth -= 1
-        if char == "," and depth == 0 and not quote:
+    parts, depth = [""], 0
+    for piece in _PIECE.findall(ddl):
+        depth += (piece in "<(") - (piece in ">)")
+        if depth < 0:
+            break
+        if piece == "," and depth == 0:
             parts.append("")
         else:
-            parts[-1] += char
+            parts[-1] += piece
+    if depth:
+        reason = f"the brackets in `{ddl}` do not match"
+        raise ValueError(reason)
     return parts

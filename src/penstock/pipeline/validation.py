@@ -4,12 +4,11 @@ The second step, which needs Spark to analyze each flow, is `engine/analysis.py`
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from graphlib import CycleError as GraphCycle
-from graphlib import TopologicalSorter
+from collections.abc import Collection, Iterator, Sequence
 
 from penstock.errors import Origin, PenstockError
 from penstock.names import DatasetName
+from penstock.pipeline.circles import cycles
 from penstock.pipeline.datasets import (
     Dataset,
     Lookup,
@@ -17,10 +16,10 @@ from penstock.pipeline.datasets import (
     TableFormat,
     Topic,
     View,
+    kind_of,
 )
 from penstock.pipeline.errors import (
     ContradictionError,
-    CycleError,
     MissingColumnError,
     MissingKeyColumnError,
     NameTakenError,
@@ -34,28 +33,35 @@ from penstock.pipeline.flows import (
     OutputMode,
     RealTime,
 )
-from penstock.pipeline.formats import Csv, Json, columns_of
+from penstock.pipeline.formats import Csv, Json, columns_of, types_of
 from penstock.pipeline.schemas import column_names
 
 
-def problems_of(datasets: Sequence[Dataset], flows: Sequence[Flow]) -> list[PenstockError]:
-    """Return everything that is wrong with these declarations, in the order of the files."""
+def problems_of(
+    datasets: Sequence[Dataset],
+    flows: Sequence[Flow],
+    *,
+    failed: Collection[str] = (),
+    complete: bool = True,
+) -> list[PenstockError]:
+    """Return everything that is wrong with these declarations.
+
+    Args:
+        datasets: what is declared.
+        flows: what is declared.
+        failed: names of datasets whose declaration is a problem already.
+        complete: whether these are all declarations: only then an unknown name is a problem.
+    """
     known = {dataset.name: dataset for dataset in datasets}
-    problems = [
+    return [
         *_names_taken(datasets, flows),
         *_kafka_names_taken(datasets),
-        *_unknown_names(datasets, flows, known),
-        *_cycles(datasets, flows, known),
+        *(_unknown_names(datasets, flows, known, failed) if complete else ()),
+        *cycles(datasets, flows),
         *(problem for dataset in datasets for problem in _of_dataset(dataset, known)),
         *(problem for flow in flows for problem in _of_flow(flow, known)),
         *_owned_twice(flows, known),
     ]
-    return sorted(problems, key=_place)
-
-
-def _place(problem: PenstockError) -> tuple[str, int]:
-    origin = problem.origin
-    return (str(origin.file), origin.line or 0) if origin else ("", 0)
 
 
 def _names_taken(datasets: Sequence[Dataset], flows: Sequence[Flow]) -> Iterator[PenstockError]:
@@ -82,12 +88,15 @@ def _kafka_names_taken(datasets: Sequence[Dataset]) -> Iterator[PenstockError]:
 
 
 def _unknown_names(
-    datasets: Sequence[Dataset], flows: Sequence[Flow], known: dict[DatasetName, Dataset]
+    datasets: Sequence[Dataset],
+    flows: Sequence[Flow],
+    known: dict[DatasetName, Dataset],
+    failed: Collection[str],
 ) -> Iterator[PenstockError]:
     for who, names, origin in _references(datasets, flows):
-        for name in names:
-            if name not in known:
-                yield UnknownDatasetError(name, who=who, known=known, origin=origin)
+        for name in dict.fromkeys(names):
+            if name not in {*known, *failed}:
+                yield UnknownDatasetError(name, who=who, known={*known, *failed}, origin=origin)
 
 
 def _references(
@@ -100,26 +109,6 @@ def _references(
             yield f"lookup `{dataset.name}`", (dataset.source,), dataset.origin
     for flow in flows:
         yield f"flow `{flow.name}`", (*flow.reads, *flow.targets.values()), flow.origin
-
-
-def _cycles(
-    datasets: Sequence[Dataset], flows: Sequence[Flow], known: dict[DatasetName, Dataset]
-) -> Iterator[PenstockError]:
-    before: dict[str, set[str]] = {name: set() for name in known}
-    for dataset in datasets:
-        if isinstance(dataset, View):
-            before[dataset.name] |= set(dataset.reads)
-        if isinstance(dataset, Lookup) and isinstance(dataset.source, str):
-            before[dataset.name].add(dataset.source)
-    for flow in flows:
-        for target in flow.targets.values():
-            before.setdefault(target, set()).update(flow.reads)
-    try:
-        TopologicalSorter(before).prepare()
-    except GraphCycle as err:
-        names = list(reversed(err.args[1]))[1:]
-        named = [known[item].origin for item in names if item in known]
-        yield CycleError(names, origin=named[0])
 
 
 def _of_dataset(dataset: Dataset, known: dict[DatasetName, Dataset]) -> Iterator[PenstockError]:
@@ -143,20 +132,9 @@ def _of_dataset(dataset: Dataset, known: dict[DatasetName, Dataset]) -> Iterator
 
 def _of_topic(topic: Topic) -> Iterator[PenstockError]:
     who = f"topic `{topic.name}`"
-    columns = columns_of(topic.value)
-    if topic.event_time is not None and topic.event_time not in columns:
-        yield MissingColumnError(
-            topic.event_time, who=who, setting="event_time", columns=columns, origin=topic.origin
-        )
-    if topic.event_time is None and topic.allowed_lateness:
-        yield ContradictionError(
-            what=who,
-            reason="it has an `allowed_lateness` but no `event_time`",
-            hint="name the timestamp column with `event_time=`",
-            origin=topic.origin,
-        )
+    yield from _of_event_time(topic, who)
     for column in RESERVED_COLUMNS:
-        if column in columns:
+        if column in columns_of(topic.value):
             yield ContradictionError(
                 what=who,
                 reason=f"`{column}` is a name that Penstock uses itself",
@@ -164,6 +142,7 @@ def _of_topic(topic: Topic) -> Iterator[PenstockError]:
                 origin=topic.origin,
             )
     yield from _of_key(topic, who)
+    yield from _of_topic_config(topic, who)
     if topic.compacted and not (topic.key or topic.external):
         yield ContradictionError(
             what=who,
@@ -171,6 +150,68 @@ def _of_topic(topic: Topic) -> Iterator[PenstockError]:
             hint="name the key column with `key=`",
             origin=topic.origin,
         )
+
+
+def _of_event_time(topic: Topic, who: str) -> Iterator[PenstockError]:
+    columns = types_of(topic.value)
+    if topic.event_time is None:
+        if topic.allowed_lateness:
+            yield ContradictionError(
+                what=who,
+                reason="it has an `allowed_lateness` but no `event_time`",
+                hint="name the timestamp column with `event_time=`",
+                origin=topic.origin,
+            )
+    elif topic.event_time not in columns:
+        yield MissingColumnError(
+            topic.event_time, who=who, setting="event_time", columns=columns, origin=topic.origin
+        )
+    elif not columns[topic.event_time].lower().startswith("timestamp"):
+        yield ContradictionError(
+            what=who,
+            reason=f"its event time `{topic.event_time}` is a `{columns[topic.event_time]}`",
+            hint="make the column a `timestamp` in the schema",
+            origin=topic.origin,
+        )
+
+
+def _of_topic_config(topic: Topic, who: str) -> Iterator[PenstockError]:
+    """Find settings that have no effect, or that are given twice."""
+    ours = {
+        "partitions": topic.partitions,
+        "replication": topic.replication,
+        "retention": topic.retention,
+        "config": topic.config,
+        "keys_may_move": topic.keys_may_move,
+    }
+    for name, value in ours.items():
+        if topic.external and value:
+            yield ContradictionError(
+                what=who,
+                reason=f"it is external, so its `{name}` would never be applied",
+                hint=f"leave out `{name}=`, or `external=True` if the topic is yours",
+                origin=topic.origin,
+            )
+    twice = (
+        ("retention.ms", "retention", topic.retention is not None),
+        ("cleanup.policy", "compacted", topic.compacted),
+    )
+    for config, name, given in twice:
+        if config in topic.config and given:
+            yield ContradictionError(
+                what=who,
+                reason=f"`{name}` and the config `{config}` say the same thing twice",
+                hint=f"leave out one of them; `{name}=` is enough",
+                origin=topic.origin,
+            )
+    for name, format_ in (("value", topic.value), ("key_format", topic.key_format)):
+        if isinstance(format_, Csv) and format_.header:
+            yield ContradictionError(
+                what=who,
+                reason=f"its `{name}` has a header, which only files can have",
+                hint="leave out `header=True`",
+                origin=topic.origin,
+            )
 
 
 def _of_key(topic: Topic, who: str) -> Iterator[PenstockError]:
@@ -315,9 +356,3 @@ def _why_one_owner(table: Table, writers: Sequence[Flow]) -> str | None:
     if any(flow.output_mode is OutputMode.COMPLETE for flow in writers):
         return "one of them replaces the whole table after each batch"
     return None
-
-
-def kind_of(dataset: Dataset) -> str:
-    """Return the word users know for the kind of `dataset`."""
-    words = {"Files": "watched folder", "Rate": "rate source", "Socket": "socket"}
-    return words.get(type(dataset).__name__, type(dataset).__name__.lower())

@@ -1,0 +1,69 @@
+"""Circles: datasets that are made, over some way, of themselves."""
+
+from __future__ import annotations
+
+from graphlib import CycleError as GraphCycle
+from graphlib import TopologicalSorter
+from typing import TYPE_CHECKING
+
+from penstock.pipeline.datasets import Lookup, View
+from penstock.pipeline.errors import CycleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from penstock.errors import Origin
+    from penstock.pipeline.datasets import Dataset
+    from penstock.pipeline.flows import Flow
+
+
+def cycles(datasets: Sequence[Dataset], flows: Sequence[Flow]) -> Iterator[CycleError]:
+    """Yield a problem for each circle, at the flow or view that closes it."""
+    inputs: dict[str, set[str]] = {}
+    makers: dict[str, Origin] = {}
+    for maker, made, reads, origin in _makers(datasets, flows):
+        makers[maker] = origin
+        inputs.setdefault(maker, set()).update(reads)
+        for name in made:
+            inputs.setdefault(name, set()).add(maker)
+    while (way := _circle(inputs)) is not None:
+        # Begin with a dataset, so that the last one is who makes it.
+        start = next(index for index, item in enumerate(way) if item not in makers)
+        way = way[start:] + way[:start]
+        yield CycleError(_shown(way), origin=makers[way[-1]])
+        inputs[way[0]].discard(way[-1])
+
+
+def _makers(
+    datasets: Sequence[Dataset], flows: Sequence[Flow]
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...], Origin]]:
+    """Yield all that makes a dataset of others: its name, what it makes, reads, and where it is."""
+    for dataset in datasets:
+        match dataset:
+            case View():
+                yield f"view {dataset.name}", (dataset.name,), dataset.reads, dataset.origin
+            case Lookup(source=str(source)):
+                yield f"lookup {dataset.name}", (dataset.name,), (source,), dataset.origin
+            case _:
+                pass
+    for flow in flows:
+        yield f"flow {flow.name}", tuple(flow.targets.values()), flow.reads, flow.origin
+
+
+def _shown(way: Sequence[str]) -> list[str]:
+    """Return the way as messages tell it: a view and its function are one thing to users."""
+    return [
+        f"{kind} `{name}`" if name else f"`{kind}`"
+        for kind, _, name in (item.partition(" ") for item in way)
+        if kind == "flow" or not name
+    ]
+
+
+def _circle(inputs: dict[str, set[str]]) -> list[str] | None:
+    """Return a way from an item round to the one before it, or None."""
+    try:
+        TopologicalSorter(inputs).prepare()
+    except GraphCycle as err:
+        way: list[str] = err.args[1]
+        return way[:-1]
+    return None
