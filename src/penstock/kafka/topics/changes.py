@@ -102,19 +102,46 @@ def alter_topic(
         KeysWouldMoveError: it has keys, and `allow_key_move` is not given.
         InvalidConfigValueError: the cluster does not accept a value.
     """
-    ensure_exist(admin, [name])
-    old_configs = topic_configs(admin, [name])[name]
-    _ensure_topic_configs(name, alterations, old_configs)
-    old_count = len(admin.metadata().topics[name].partitions)
-    new_count = old_count if partition_count is None else partition_count
-    move = _checked_move(admin, name, old_count, new_count, allow_key_move=allow_key_move)
-    _apply(admin, name, old_count, new_count, alterations)
-    return TopicChange(
-        old_partition_count=old_count,
-        new_partition_count=new_count,
-        key_move=move,
-        configs=_config_changes(admin, name, alterations, old_configs),
+    current = _checked(
+        admin,
+        name,
+        partition_count=partition_count,
+        alterations=alterations,
+        allow_key_move=allow_key_move,
     )
+    _apply(admin, name, current, alterations)
+    return TopicChange(
+        old_partition_count=current.old_count,
+        new_partition_count=current.new_count,
+        key_move=current.move,
+        configs=_config_changes(admin, name, alterations, current.configs),
+    )
+
+
+def ensure_alterable(
+    admin: Admin,
+    name: TopicName,
+    *,
+    partition_count: int | None = None,
+    alterations: Sequence[ConfigAlteration] = (),
+    allow_key_move: bool = False,
+) -> None:
+    """Check that `alter_topic` with the same arguments would succeed; nothing is changed.
+
+    Raises:
+        PenstockError: what `alter_topic` would raise.
+    """
+    current = _checked(
+        admin,
+        name,
+        partition_count=partition_count,
+        alterations=alterations,
+        allow_key_move=allow_key_move,
+    )
+    if current.grows:
+        _add_partitions(admin, name, current.new_count, dry_run=True)
+    if alterations:
+        alter_topic_configs(admin, name, alterations, dry_run=True)
 
 
 def delete_topics(
@@ -161,6 +188,37 @@ def ensure_deletable(
             raise InternalTopicError(name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """What a topic is before an alteration that has passed our own checks."""
+
+    configs: tuple[ConfigEntry, ...]
+    old_count: int
+    new_count: int
+    move: KeyMove | None
+
+    @property
+    def grows(self) -> bool:
+        return self.new_count > self.old_count
+
+
+def _checked(
+    admin: Admin,
+    name: TopicName,
+    *,
+    partition_count: int | None,
+    alterations: Sequence[ConfigAlteration],
+    allow_key_move: bool,
+) -> _Checked:
+    ensure_exist(admin, [name])
+    configs = topic_configs(admin, [name])[name]
+    _ensure_topic_configs(name, alterations, configs)
+    old_count = len(admin.metadata().topics[name].partitions)
+    new_count = old_count if partition_count is None else partition_count
+    move = _checked_move(admin, name, old_count, new_count, allow_key_move=allow_key_move)
+    return _Checked(configs=configs, old_count=old_count, new_count=new_count, move=move)
+
+
 def _ensure_topic_configs(
     name: TopicName, alterations: Sequence[ConfigAlteration], entries: Sequence[ConfigEntry]
 ) -> None:
@@ -185,22 +243,18 @@ def _checked_move(
 
 
 def _apply(
-    admin: Admin,
-    name: TopicName,
-    old_count: int,
-    new_count: int,
-    alterations: Sequence[ConfigAlteration],
+    admin: Admin, name: TopicName, current: _Checked, alterations: Sequence[ConfigAlteration]
 ) -> None:
-    grows = new_count > old_count
-    if grows:
+    count = current.new_count
+    if current.grows:
         # Configs are changed first, because they can be changed back. A dry run before that
         # finds out whether the partitions will be refused.
-        _add_partitions(admin, name, new_count, dry_run=True)
+        _add_partitions(admin, name, count, dry_run=True)
     if alterations:
         alter_topic_configs(admin, name, alterations)
-    if grows:
-        _add_partitions(admin, name, new_count, dry_run=False)
-        await_everywhere(admin, lambda metadata: _led_partitions(metadata, name) >= new_count)
+    if current.grows:
+        _add_partitions(admin, name, count, dry_run=False)
+        await_everywhere(admin, lambda metadata: _led_partitions(metadata, name) >= count)
 
 
 def _add_partitions(admin: Admin, name: TopicName, count: int, *, dry_run: bool) -> None:

@@ -51,6 +51,7 @@ class TooFewBrokersError(UsageError):
             hint=f"use `--replication {broker_count}` at most, or start more brokers; "
             "`penstock cluster describe` lists them",
         )
+        self.replication_factor, self.broker_count = replication_factor, broker_count
 
 
 class UnknownBrokerError(UsageError):
@@ -106,6 +107,7 @@ def create_topic(
     replication_factor: int | None = None,
     config: Mapping[str, str] | None = None,
     assignment: Sequence[ReplicaAssignment] = (),
+    dry_run: bool = False,
 ) -> None:
     """Create a topic and wait until each partition has a leader.
 
@@ -116,6 +118,7 @@ def create_topic(
         replication_factor: None for the cluster's default.
         config: configs of the topic that differ from the cluster's.
         assignment: brokers of each partition, instead of the two numbers.
+        dry_run: let the cluster check the topic, and create nothing.
 
     Raises:
         UsageError: a subclass above, or `UnknownConfigError`; nothing was sent.
@@ -126,8 +129,10 @@ def create_topic(
     brokers = [BrokerId(broker) for broker in admin.metadata().brokers]
     _ensure_possible(brokers, replication_factor, assignment)
     ensure_topic_configs(admin, config or {})
-    _create(admin, _new_topic(name, partition_count, replication_factor, config or {}, assignment))
-    _await_leaders(admin, name)
+    topic = _new_topic(name, partition_count, replication_factor, config or {}, assignment)
+    _create(admin, topic, dry_run=dry_run)
+    if not dry_run:
+        _await_leaders(admin, name)
 
 
 def ensure_legal_name(name: str) -> None:
@@ -213,11 +218,12 @@ def _new_topic(
     )
 
 
-def _create(admin: Admin, topic: NewTopic) -> None:
+def _create(admin: Admin, topic: NewTopic, *, dry_run: bool) -> None:
     futures = admin.steered_client.create_topics(
         [topic],
         request_timeout=admin.timeout_seconds,
         operation_timeout=admin.timeout_seconds,
+        validate_only=dry_run,
     )
     name = TopicName(topic.topic)
     try:

@@ -111,6 +111,14 @@ class TopicDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicIdentity:
+    """Which topic bears a name now: one that was deleted and created again has another id."""
+
+    topic_id: str
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedTopic:
     """A topic to which nothing was written for a while. `newest` None: it holds no records."""
 
@@ -179,6 +187,28 @@ def describe_topics(admin: Admin, names: Sequence[TopicName]) -> tuple[TopicDesc
         NotAuthorizedError: this user may not see one of them or its configs.
     """
     return _described(admin, names, topic_configs)
+
+
+def topic_identities(
+    admin: Admin, names: Sequence[TopicName]
+) -> dict[TopicName, TopicIdentity]:
+    """Return which topics bear these names; asks for nothing but their layout.
+
+    Raises:
+        UnknownTopicError: one of them does not exist.
+        NotAuthorizedError: this user may not see one of them.
+    """
+    layouts = _layouts(admin, names) if names else []
+    return {
+        TopicName(layout.name): TopicIdentity(
+            topic_id=_readable_id(layout),
+            partitions=tuple(
+                TopicPartition(TopicName(layout.name), Partition(item.id))
+                for item in layout.partitions
+            ),
+        )
+        for layout in layouts
+    }
 
 
 def _described(
@@ -292,8 +322,7 @@ class _Details:
         known = [size for size in replicas if size is not None]
         return TopicDescription(
             name=name,
-            # The client writes plain Base64, Kafka's own tools the variant for addresses.
-            topic_id=str(layout.topic_id).translate(str.maketrans("+/", "-_")),
+            topic_id=_readable_id(layout),
             internal=layout.is_internal or is_internal(name),
             partitions=partitions,
             configs=self.configs[name],
@@ -314,6 +343,11 @@ class _Details:
             end=bounds.end if bounds else None,
             size_bytes=self.sizes.replica(leader, key),
         )
+
+
+def _readable_id(layout: ClientTopic) -> str:
+    # The client writes plain Base64, Kafka's own tools the variant for addresses.
+    return str(layout.topic_id).translate(str.maketrans("+/", "-_"))
 
 
 def _layouts(admin: Admin, names: Sequence[TopicName]) -> list[ClientTopic]:
