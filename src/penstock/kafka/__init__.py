@@ -94,6 +94,7 @@ from penstock.kafka.consumer.stopping import (
     Stoppable,
     stopping_on_signals,
 )
+from penstock.kafka.consumer.timestamps import TimestampReader
 from penstock.kafka.errors import (
     AuthenticationFailedError,
     ClusterBusyError,
@@ -105,6 +106,7 @@ from penstock.kafka.errors import (
     UnknownPartitionError,
     UnknownTopicError,
 )
+from penstock.kafka.groups.commits import OffsetsNotWrittenError, write_offsets
 from penstock.kafka.groups.description import (
     Coordinator,
     GroupActiveError,
@@ -126,11 +128,11 @@ from penstock.kafka.groups.lag import (
     CommittedOffset,
     PartitionLag,
     committed_offsets,
+    topic_ends,
 )
 from penstock.kafka.groups.resets import (
     NothingToResetError,
     OffsetChange,
-    OffsetsNotWrittenError,
     ResetPlan,
     ResetTarget,
     ShiftBy,
@@ -227,6 +229,7 @@ from penstock.kafka.topics.changes import (
     TopicChange,
     alter_topic,
     delete_topics,
+    ensure_alterable,
     ensure_deletable,
 )
 from penstock.kafka.topics.creation import (
@@ -241,6 +244,7 @@ from penstock.kafka.topics.creation import (
 from penstock.kafka.topics.description import (
     PartitionDescription,
     TopicDescription,
+    TopicIdentity,
     UnusedTopic,
     describe_topics,
     list_topics,
@@ -409,6 +413,7 @@ __all__ = [
     "Start",
     "StartingPoint",
     "Stoppable",
+    "TimestampReader",
     "TimestampType",
     "ToCommits",
     "ToEarliest",
@@ -420,6 +425,7 @@ __all__ = [
     "TopicChange",
     "TopicDescription",
     "TopicExistsError",
+    "TopicIdentity",
     "TopicPartition",
     "TopicSelection",
     "TopicUsage",
@@ -453,6 +459,7 @@ __all__ = [
     "describe_groups",
     "describe_topics",
     "end_offsets",
+    "ensure_alterable",
     "ensure_deletable",
     "ensure_groups_idle",
     "ensure_known_broker_configs",
@@ -481,8 +488,10 @@ __all__ = [
     "starting_offsets",
     "stopping_on_signals",
     "take_snapshot",
+    "topic_ends",
     "topic_names",
     "unused_topics",
     "value_at",
     "worker",
+    "write_offsets",
 ]

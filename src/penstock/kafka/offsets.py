@@ -165,6 +165,19 @@ def known_bounds(
     }
 
 
+def known_ends(
+    admin: Admin, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, Offset]:
+    """Return the offset that the next record gets; a partition without a leader is left out.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+        ClusterError: another subclass, for what else went wrong.
+    """
+    answers = _known(admin, partitions, _LATEST)
+    return {partition: Offset(answer.offset) for partition, answer in answers.items()}
+
+
 def _newest(answer: ListOffsetsResultInfo) -> NewestRecord | None:
     if answer.offset < 0:
         return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from penstock.kafka.errors import UnknownTopicError
-from penstock.kafka.offsets import TopicPartition, end_offsets, first_offsets
+from penstock.kafka.offsets import TopicPartition, end_offsets, first_offsets, known_ends
 from penstock.names import GroupId, Offset, Partition, TopicName
 
 if TYPE_CHECKING:
@@ -113,6 +113,17 @@ def existing_partitions(admin: Admin, topics: Collection[TopicName]) -> set[Topi
         if topic in known
         for partition in known[topic].partitions
     }
+
+
+def topic_ends(admin: Admin, topics: Collection[TopicName]) -> dict[TopicPartition, Offset]:
+    """Return the end of every partition of `topics`, as far as they exist and have a leader.
+
+    Ends are high watermarks: records of open transactions lie before them.
+
+    Raises:
+        ClusterError: the subclass that fits.
+    """
+    return _of_existing(admin, existing_partitions(admin, topics), known_ends)
 
 
 def committed_offsets(admin: Admin, groups: Collection[GroupId]) -> dict[GroupId, CommittedOffsets]:

@@ -10,16 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
-from confluent_kafka import TopicPartition as ClientPartition
-
-from penstock.kafka.errors import (
-    ClusterError,
-    UnknownPartitionError,
-    translated,
-)
+from penstock.kafka.errors import ClusterError, UnknownPartitionError
+from penstock.kafka.groups.commits import write_offsets
 from penstock.kafka.groups.description import (
-    GroupActiveError,
     Member,
     ensure_groups_exist,
     ensure_groups_idle,
@@ -29,7 +22,6 @@ from penstock.kafka.groups.lag import (
     CommittedOffset,
     CommittedOffsets,
     PartitionLag,
-    as_partition,
     committed_offsets,
     partition_lags,
 )
@@ -41,15 +33,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from penstock.kafka.admin import Admin
-
-# What a broker answers when the group has, or has just got, members.
-_ACTIVE = {
-    KafkaError.UNKNOWN_MEMBER_ID,
-    KafkaError.ILLEGAL_GENERATION,
-    KafkaError.REBALANCE_IN_PROGRESS,
-    KafkaError.NON_EMPTY_GROUP,
-    KafkaError.STALE_MEMBER_EPOCH,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,27 +133,6 @@ class NothingToResetError(ClusterError):
         )
 
 
-class OffsetsNotWrittenError(ClusterError):
-    """The broker accepted the new offsets of some partitions and refused others."""
-
-    code = "PEN-435"
-
-    def __init__(
-        self,
-        group: GroupId,
-        *,
-        written: Sequence[TopicPartition],
-        refused: Mapping[TopicPartition, str],
-    ) -> None:
-        reasons = ", ".join(f"`{item}` ({reason})" for item, reason in refused.items())
-        done = ", ".join(f"`{item}`" for item in written) or "no partition"
-        super().__init__(
-            f"offsets of group `{group}` were written for {done}, and refused for {reasons}",
-            hint="run the same reset again: what was written stays as it is",
-        )
-        self.written, self.refused = tuple(written), dict(refused)
-
-
 def plan_reset(
     admin: Admin,
     group: GroupId,
@@ -226,18 +188,9 @@ def apply_reset(admin: Admin, plan: ResetPlan) -> None:
         OffsetsNotWrittenError: some offsets were written and some were not.
         ClusterError: another subclass; nothing was changed.
     """
-    action = f"reset group `{plan.group}`"
     ensure_groups_idle(admin, [plan.group], verb="reset")
-    answers = admin.retried(lambda: _written(admin, plan, action))
-    _check_written(admin, plan, action, answers)
-
-
-def _written(admin: Admin, plan: ResetPlan, action: str) -> list[ClientPartition]:
-    request = ConsumerGroupTopicPartitions(plan.group, [_commit(item) for item in plan.changes])
-    future = admin.client.alter_consumer_group_offsets(
-        [request], request_timeout=admin.timeout_seconds
-    )[plan.group]
-    return admin.await_one(future, action).topic_partitions or []
+    commits = {item.partition: item.after for item in plan.changes}
+    write_offsets(admin, plan.group, commits, verb="reset")
 
 
 def _selected(admin: Admin, topics: Sequence[TopicSelection]) -> list[TopicPartition]:
@@ -314,32 +267,3 @@ def _change(before: PartitionLag, wanted: CommittedOffset) -> OffsetChange:
     # The leader's term belongs to the offset it was committed with, and to no other.
     after = wanted if offset == wanted.offset else CommittedOffset(offset=offset)
     return OffsetChange(before=before, after=after, wanted=wanted.offset)
-
-
-def _commit(change: OffsetChange) -> ClientPartition:
-    after = change.after
-    return ClientPartition(
-        change.partition.topic,
-        change.partition.partition,
-        after.offset,
-        after.metadata,
-        -1 if after.leader_epoch is None else after.leader_epoch,
-    )
-
-
-def _check_written(
-    admin: Admin, plan: ResetPlan, action: str, answers: Sequence[ClientPartition]
-) -> None:
-    faults = {as_partition(item): item.error for item in answers if item.error is not None}
-    if not faults:
-        return
-    if any(error.code() in _ACTIVE for error in faults.values()):
-        raise GroupActiveError(plan.group, verb="reset", members=members_of(admin, plan.group))
-    if len(faults) == len(plan.changes):
-        error = next(iter(faults.values()))
-        raise translated(error, action=action, bootstrap=admin.connection.bootstrap)
-    raise OffsetsNotWrittenError(
-        plan.group,
-        written=[item.partition for item in plan.changes if item.partition not in faults],
-        refused={item: error.str() for item, error in faults.items()},
-    )
