@@ -6,14 +6,18 @@ import pytest
 from pydantic import SecretStr
 
 from penstock.errors import UsageError
+from penstock.names import PipelineName
 from penstock.settings import (
     InvalidSettingError,
     InvalidValue,
+    Location,
     MissingSettingError,
+    PipelineSettings,
     Resolved,
     SecretNotFoundError,
     Settings,
     SettingsFileError,
+    SparkSettings,
     UnknownProfileError,
     UnknownSettingError,
     environment_variable,
@@ -368,6 +372,105 @@ def test_a_certificate_that_is_not_there_is_noticed_before_connecting(tmp_path: 
     assert caught.value.problems[0].reason == f"there is no file `{tmp_path / 'ca.pem'}`"
 
 
+MASTER_REASON = "`mesos://x` is neither `local[CORES]`, `spark://…`, `yarn` nor `k8s://…`"
+EMPTY_REASON = "String should have at least 1 character"
+FILES_REASON = "Value should have at least 1 item after validation, not 0"
+SPARK = """
+profile = "production"
+[spark]
+driver_memory_mb = 1024
+[spark.conf]
+spark.sql.shuffle.partitions = 4
+"spark.ui.enabled" = true
+[profiles.production.spark]
+master = "spark://host:7077"
+checkpoint_root = "s3a://bucket/checkpoints"
+conf = {"spark.ui.enabled" = "false", "spark.hadoop.fs.s3a.secret.key" = "${env:KEY}"}
+"""
+
+
+def test_the_table_of_a_profile_wins_over_that_for_all_profiles(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, SPARK, {"KEY": "hunter2", "XDG_DATA_HOME": "/data"})
+    assert settings.spark == SparkSettings(
+        master="spark://host:7077",
+        driver_memory_mb=1024,
+        checkpoint_root=Location("s3a://bucket/checkpoints"),
+        warehouse=Location("/data/penstock/tables"),
+        conf={
+            "spark.sql.shuffle.partitions": "4",
+            "spark.ui.enabled": "false",
+            "spark.hadoop.fs.s3a.secret.key": "hunter2",
+        },
+    )
+
+
+def test_secrets_in_the_settings_of_spark_are_not_shown(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, SPARK, {"KEY": "hunter2"})
+    assert source_of(settings, "spark.conf")[0] == {
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.hadoop.fs.s3a.secret.key": "********",
+    }
+
+
+def test_checkpoints_and_tables_are_in_the_data_folder_unless_said_otherwise(
+    tmp_path: Path,
+) -> None:
+    text = '[platform]\ndata_dir = "data"\n[spark]\nwarehouse = "tables"'
+    spark = loaded(tmp_path, text).spark
+    assert (spark.checkpoint_root, spark.warehouse) == (
+        str(tmp_path / "data" / "checkpoints"),
+        str(tmp_path / "tables"),
+    )
+
+
+def test_lists_and_tables_have_a_spelling_for_the_environment(tmp_path: Path) -> None:
+    environ = {
+        "PENSTOCK_PIPELINE_FILES": "flows/*.py, sql/*.sql",
+        "PENSTOCK_SPARK_CONF": "spark.ui.enabled=true, spark.task.maxFailures=8",
+    }
+    settings = loaded(tmp_path, '[pipeline]\nname = "fraud"\nfiles = ["a.py"]', environ)
+    assert (settings.pipeline, settings.spark.conf) == (
+        PipelineSettings(name=PipelineName("fraud"), files=("flows/*.py", "sql/*.sql")),
+        {"spark.ui.enabled": "true", "spark.task.maxFailures": "8"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "reason"),
+    [
+        (
+            "[spark.conf]\nspark.driver.memory = '4g'",
+            "spark.conf",
+            "`spark.driver.memory` is Penstock's to set; set `spark.driver_memory_mb`",
+        ),
+        ("[spark.conf]\nsql.x = 1", "spark.conf", "`sql.x` does not begin with `spark.`"),
+        ("[spark]\nconf = 3", "spark.conf", "it should be a valid dictionary"),
+        ("[spark]\nmaster = 'mesos://x'", "spark.master", MASTER_REASON),
+        ("[spark]\ncheckpoint_root = ''", "spark.checkpoint_root", EMPTY_REASON),
+        ("[pipeline]\nfiles = []", "pipeline.files", FILES_REASON),
+        ("[pipeline]\nfiles = [1]", "pipeline.files", "it should be a valid string"),
+        ("[profiles.local]\nspark = 3", "profiles.local.spark", "it must be a table"),
+    ],
+)
+def test_a_wrong_value_for_spark_or_the_pipeline_is_refused(
+    tmp_path: Path, text: str, key: str, reason: str
+) -> None:
+    with pytest.raises(InvalidSettingError) as caught:
+        loaded(tmp_path, text)
+    path = str(tmp_path / "penstock.toml")
+    assert caught.value.problems == (InvalidValue(key=key, reason=reason, source=path),)
+
+
+def test_an_unknown_key_in_the_table_of_a_profile_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UnknownSettingError) as caught:
+        loaded(tmp_path, '[profiles.production.spark]\nmastr = "yarn"')
+    assert (caught.value.keys, caught.value.hint) == (
+        ("profiles.production.spark.mastr",),
+        "did you mean `profiles.production.spark.master`?",
+    )
+
+
 def test_every_fault_of_settings_is_wrong_usage() -> None:
     faults = (
         InvalidSettingError,
@@ -385,6 +488,9 @@ def test_the_reference_page_lists_every_setting_as_it_is() -> None:
     homes = {
         "platform.data_dir": "`~/.local/share/penstock`",
         "java.cache_dir": "`~/.cache/penstock`",
+        "spark.checkpoint_root": "`~/.local/share/penstock/checkpoints`",
+        "spark.warehouse": "`~/.local/share/penstock/tables`",
+        "pipeline.files": "`*.py`",
     }
     assert rows == [
         f"| `{item.key}` | `{environment_variable(item.key)}` "

@@ -2,14 +2,29 @@
 
 from penstock.engine.driver import Tuning
 from penstock.engine.errors import DriverDiedError, DriverNotStartedError, SessionOpenError
-from penstock.engine.session import SessionOptions, SparkDriver, open_session
+from penstock.engine.session import SessionOptions, SparkDriver, open_session, session_options
+from penstock.engine.spark_settings import (
+    ChosenBy,
+    SessionSetting,
+    SessionShape,
+    session_conf,
+    session_settings,
+    session_shape,
+)
 
 __all__ = [
+    "ChosenBy",
     "DriverDiedError",
     "DriverNotStartedError",
     "SessionOpenError",
     "SessionOptions",
+    "SessionSetting",
+    "SessionShape",
     "SparkDriver",
     "Tuning",
     "open_session",
+    "session_conf",
+    "session_options",
+    "session_settings",
+    "session_shape",
 ]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from penstock.engine.driver import DriverCommand, DriverProcess, Tuning, spark_jars
 from penstock.engine.errors import SessionOpenError
+from penstock.engine.spark_settings import session_conf, session_settings, session_shape
 from penstock.events import Emit, StepFinished, StepStarted, ignore
 from penstock.java import JarSet, ensure_jars, find_java
 from penstock.settings import JavaSettings
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.engine.driver import GatewayAddress
+    from penstock.settings import Settings
 
 STARTING = "starting Spark"
 CLOSE_TIMEOUT_SECONDS = 10.0
@@ -51,6 +53,35 @@ class SessionOptions:
     log_file: Path
     java: JavaSettings = field(default_factory=JavaSettings)
     tuning: Tuning = Tuning.THROUGHPUT
+
+
+def session_options(
+    settings: Settings,
+    *,
+    app_name: str,
+    log_file: Path,
+    topic_partitions: int | None = None,
+    tuning: Tuning = Tuning.THROUGHPUT,
+) -> SessionOptions:
+    """Return what the settings of a project lead to.
+
+    Args:
+        settings: the tables `[spark]` and `[java]` are used.
+        app_name: under which name Spark knows the application.
+        log_file: where the log of the JVM goes.
+        topic_partitions: the largest number of partitions that a topic of the pipeline has.
+        tuning: whether the driver runs for long.
+    """
+    shape = session_shape(settings.spark, topic_partitions=topic_partitions)
+    return SessionOptions(
+        app_name=app_name,
+        master=shape.master,
+        driver_memory_mb=shape.driver_memory_mb,
+        conf=session_conf(session_settings(shape)),
+        log_file=log_file,
+        java=settings.java,
+        tuning=tuning,
+    )
 
 
 class SparkDriver:

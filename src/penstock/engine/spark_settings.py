@@ -17,12 +17,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from penstock.settings import SparkSettings
+
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 TASK_ATTEMPTS = 4
 _STREAMING = "spark.sql.streaming."
 _ROCKSDB = f"{_STREAMING}stateStore.rocksdb."
 _UNKNOWN_SLOTS = 8
 """Shuffle partitions when neither the master nor the topics say how many are of use."""
+
+
+FROZEN = frozenset(
+    {
+        SHUFFLE_PARTITIONS,
+        f"{_STREAMING}aggregation.stateFormatVersion",
+        f"{_STREAMING}flatMapGroupsWithState.stateFormatVersion",
+        f"{_STREAMING}join.stateFormatVersion",
+        f"{_STREAMING}multipleWatermarkPolicy",
+        f"{_STREAMING}offsetLog.formatVersion",
+        f"{_STREAMING}queryEvolution.enableSourceEvolution",
+        f"{_STREAMING}stateStore.checkpointFormatVersion",
+        f"{_STREAMING}stateStore.compression.codec",
+        f"{_STREAMING}stateStore.encodingFormat",
+        f"{_STREAMING}stateStore.providerClass",
+        f"{_STREAMING}stateStore.rowChecksum.enabled",
+        f"{_STREAMING}statefulOperator.useStrictDistribution",
+        f"{_ROCKSDB}formatVersion",
+        f"{_ROCKSDB}mergeOperatorVersion",
+    }
+)
+"""Settings that have for ever the value with which a checkpoint was born."""
 
 
 class ChosenBy(StrEnum):
@@ -36,16 +60,19 @@ class ChosenBy(StrEnum):
 class SessionSetting:
     """A setting of a Spark session.
 
-    `frozen` says that a checkpoint keeps the value it was born with. `replaced` is the value that
-    Penstock would have set, where the user chose another.
+    `replaced` is the value that Penstock would have set, where the user chose another.
     """
 
     key: str
     value: str
     reason: str
-    frozen: bool = False
     chosen_by: ChosenBy = ChosenBy.PENSTOCK
     replaced: str | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether a checkpoint keeps the value that it was born with."""
+        return self.key in FROZEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +85,17 @@ class SessionShape:
     topic_partitions: int | None = None
     conf: Mapping[str, str]
     """What the user set."""
+
+
+def session_shape(settings: SparkSettings, *, topic_partitions: int | None = None) -> SessionShape:
+    """Return what a session of these settings is derived from."""
+    return SessionShape(
+        master=settings.master or default_master(),
+        driver_memory_mb=settings.driver_memory_mb,
+        warehouse=settings.warehouse,
+        topic_partitions=topic_partitions,
+        conf=settings.conf,
+    )
 
 
 def session_settings(shape: SessionShape) -> tuple[SessionSetting, ...]:
@@ -148,13 +186,11 @@ def _state(shape: SessionShape) -> Iterator[SessionSetting]:
         key=SHUFFLE_PARTITIONS,
         value=str(shuffle_partitions(task_slots(shape.master), shape.topic_partitions)),
         reason="as many as task slots or topic partitions; Spark's 200 make small batches slow",
-        frozen=True,
     )
     yield SessionSetting(
         key=f"{_STREAMING}stateStore.providerClass",
         value="org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         reason="state outside the heap, bounded by disk; transformWithState needs it",
-        frozen=True,
     )
     yield SessionSetting(
         key=f"{_ROCKSDB}changelogCheckpointing.enabled",
@@ -183,19 +219,16 @@ def _streaming(shape: SessionShape) -> Iterator[SessionSetting]:
         key=f"{_STREAMING}queryEvolution.enableSourceEvolution",
         value="true",
         reason="sources have names, so a flow may gain or lose one and keep its state",
-        frozen=True,
     )
     yield SessionSetting(
         key=f"{_STREAMING}offsetLog.formatVersion",
         value="2",
         reason="the log of offsets that knows sources by name",
-        frozen=True,
     )
     yield SessionSetting(
         key=f"{_STREAMING}multipleWatermarkPolicy",
         value="min",
         reason="the slowest input decides; the other policy drops its records",
-        frozen=True,
     )
     yield SessionSetting(
         key=f"{_STREAMING}minBatchesToRetain",

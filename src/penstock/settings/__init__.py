@@ -1,7 +1,7 @@
 """Settings: where a value comes from, and the typed result the rest of Penstock works with.
 
 Precedence: command line, environment (`PENSTOCK_<KEY>`), `penstock.toml` (the chosen profile, and
-the tables `[platform]` and `[java]`), defaults. Unknown keys and variables are errors that name
+the other tables), defaults. Unknown keys and variables are errors that name
 the nearest known one. A value may be written as `${env:NAME}` or `${file:PATH}`, so that secrets
 stay out of the file. Relative paths in the file start at its folder.
 """
@@ -15,15 +15,18 @@ from penstock.settings.errors import (
     UnknownProfileError,
     UnknownSettingError,
 )
-from penstock.settings.loading import FILE_NAME, MASK, find_settings_file, load_settings
+from penstock.settings.loading import FILE_NAME, MASK, find_settings_file, load_settings, shown_conf
 from penstock.settings.model import (
     DEFAULT_PLATFORM,
     ClusterSettings,
     JavaSettings,
+    Location,
+    PipelineSettings,
     PlatformSettings,
     Resolved,
     Setting,
     Settings,
+    SparkSettings,
     default_cache_dir,
     default_data_dir,
     environment_variable,
@@ -38,13 +41,16 @@ __all__ = [
     "InvalidSettingError",
     "InvalidValue",
     "JavaSettings",
+    "Location",
     "MissingSettingError",
+    "PipelineSettings",
     "PlatformSettings",
     "Resolved",
     "SecretNotFoundError",
     "Setting",
     "Settings",
     "SettingsFileError",
+    "SparkSettings",
     "UnknownProfileError",
     "UnknownSettingError",
     "default_cache_dir",
@@ -53,4 +59,5 @@ __all__ = [
     "find_settings_file",
     "known_settings",
     "load_settings",
+    "shown_conf",
 ]

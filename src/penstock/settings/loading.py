@@ -3,9 +3,9 @@
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,17 +23,24 @@ from penstock.settings.model import (
     ENVIRONMENT_PREFIX,
     ClusterSettings,
     JavaSettings,
+    PipelineSettings,
     PlatformSettings,
     Resolved,
     Setting,
     Settings,
+    SparkSettings,
+    data_location,
     default_cache_dir,
     default_data_dir,
     environment_variable,
     known_settings,
 )
+from penstock.settings.spark_conf import is_secret
 
 FILE_NAME = "penstock.toml"
+TABLES = ("platform", "java", "spark", "pipeline")
+"""Tables of the file beside the profiles."""
+
 MASK = "********"
 
 Table = TypeVar("Table")
@@ -73,6 +80,8 @@ def load_settings(
     given.setdefault("platform.data_dir", _default(default_data_dir(environ)))
     given.setdefault("java.cache_dir", _default(default_cache_dir(environ)))
     values = _checked(given, environ)
+    for key, name in (("spark.checkpoint_root", "checkpoints"), ("spark.warehouse", "tables")):
+        values.setdefault(key, data_location(cast("Path", values["platform.data_dir"]), name))
     cluster = _built(ClusterSettings, "", values)
     _require_sasl(cluster)
     return Settings(
@@ -81,6 +90,8 @@ def load_settings(
         cluster=cluster,
         platform=_built(PlatformSettings, "platform.", values),
         java=_built(JavaSettings, "java.", values),
+        spark=_built(SparkSettings, "spark.", values),
+        pipeline=_built(PipelineSettings, "pipeline.", values),
         resolved=tuple(_resolved(given | {"profile": profile}, values)),
     )
 
@@ -96,31 +107,44 @@ def _read_file(path: Path) -> dict[str, Any]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
         raise SettingsFileError(path, reason=str(err)) from err
-    places = {"profile", "profiles", "platform", "java"}
-    for name in places - {"profile"}:
+    for name in ("profiles", *TABLES):
         _require_table(document.get(name, {}), name, path)
     for name, table in document.get("profiles", {}).items():
         _require_table(table, f"profiles.{name}", path)
-    known = places | {_place(item.key, DEFAULT_PROFILE) for item in known_settings()}
-    for name in document.get("profiles", {}):
-        known |= {_place(item.key, name) for item in known_settings()}
+        _require_table(table.get("spark", {}), f"profiles.{name}.spark", path)
+    known = _known_places(document)
     unknown = [key for key in _keys(document) if key not in known]
     if unknown:
         raise UnknownSettingError(unknown, known=known, origin=path)
     return document
 
 
-def _place(key: str, profile: str) -> str:
-    """Return where `key` stands in the file."""
-    return key if key == "profile" or "." in key else f"profiles.{profile}.{key}"
+def _known_places(document: Mapping[str, Any]) -> set[str]:
+    """Return the dotted names of all that may stand in the file."""
+    profiles = {DEFAULT_PROFILE, *document.get("profiles", {})}
+    places = {"profile", "profiles", *TABLES, *(f"profiles.{name}.spark" for name in profiles)}
+    for item in known_settings():
+        places |= {place for name in profiles for place in _places(item.key, name)}
+    return places
+
+
+def _places(key: str, profile: str) -> Iterator[str]:
+    """Yield where `key` may stand in the file."""
+    if key == "profile" or "." in key:
+        yield key
+    if "." not in key or key.startswith("spark."):
+        yield f"profiles.{profile}.{key}"
 
 
 def _keys(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the dotted keys of a document whose tables have been checked."""
     for name, value in document.items():
         if name == "profiles":
-            yield from (f"{name}.{key}.{item}" for key, table in value.items() for item in table)
-        elif name in ("platform", "java"):
+            for profile, table in value.items():
+                rest = {key: item for key, item in table.items() if key != "spark"}
+                yield from (f"{name}.{profile}.{item}" for item in rest)
+                yield from (f"{name}.{profile}.spark.{item}" for item in table.get("spark", {}))
+        elif name in TABLES:
             yield from (f"{name}.{item}" for item in value)
         else:
             yield name
@@ -136,13 +160,24 @@ def _require_table(value: object, name: str, path: Path) -> None:
 def _from_file(document: Mapping[str, Any], path: Path | None, profile: str) -> dict[str, _Given]:
     if path is None:
         return {}
-    cluster = document.get("profiles", {}).get(profile, {})
-    tables = {"": cluster, "platform.": document.get("platform", {})}
-    tables["java."] = document.get("java", {})
+    chosen = document.get("profiles", {}).get(profile, {})
+    tables = {f"{name}.": document.get(name, {}) for name in TABLES}
+    tables[""] = {name: value for name, value in chosen.items() if name != "spark"}
+    tables["spark."] = _merged(tables["spark."], chosen.get("spark", {}))
     return {
         prefix + name: _Given(value=value, source=str(path), folder=path.parent)
         for prefix, table in tables.items()
         for name, value in table.items()
+    }
+
+
+def _merged(table: Mapping[str, Any], nearer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `table` with the values of `nearer`, entry by entry where both are tables."""
+    return dict(table) | {
+        name: _merged(table[name], value)
+        if isinstance(value, dict) and isinstance(table.get(name), dict)
+        else value
+        for name, value in nearer.items()
     }
 
 
@@ -212,25 +247,35 @@ def _value(setting: Setting, given: _Given, environ: Mapping[str, str]) -> objec
     adapter: TypeAdapter[object] = TypeAdapter(setting.annotation)
     value = _dereferenced(setting.key, given, environ)
     if setting.is_path and isinstance(value, str):
-        value = (given.folder or Path.cwd()) / Path(value).expanduser()
+        value = _absolute(value, given)
+    if setting.is_location and isinstance(value, str) and "://" not in value:
+        return adapter.validate_strings(str(_absolute(value, given)) if value else value)
     # Numbers are numbers in the file; elsewhere, and behind a reference, everything is text.
     if isinstance(value, str) and (given.folder is None or value != given.value):
         return adapter.validate_strings(value)
     return adapter.validate_python(value, strict=True)
 
 
+def _absolute(path: str, given: _Given) -> Path:
+    return (given.folder or Path.cwd()) / Path(path).expanduser()
+
+
 def _dereferenced(key: str, given: _Given, environ: Mapping[str, str]) -> object:
     """Follow `${env:NAME}` and `${file:PATH}`; anything else is returned as it is."""
     value = given.value
+    if isinstance(value, dict):
+        return {
+            name: _dereferenced(f"{key}.{name}", replace(given, value=item), environ)
+            for name, item in value.items()
+        }
     if not isinstance(value, str) or not value.startswith("${") or not value.endswith("}"):
         return value
     kind, _, target = value[2:-1].partition(":")
     if kind == "env" and target in environ:
         return environ[target]
     if kind == "file":
-        path = (given.folder or Path.cwd()) / Path(target).expanduser()
         try:
-            return path.read_text(encoding="utf-8").strip()
+            return _absolute(target, given).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as err:
             raise SecretNotFoundError(key, reference=value, source=given.source) from err
     raise SecretNotFoundError(key, reference=value, source=given.source)
@@ -261,7 +306,18 @@ def _resolved(given: Mapping[str, _Given], values: Mapping[str, object]) -> Iter
         value = values.get(setting.key, item.value)
         yield Resolved(
             key=setting.key,
-            value=MASK if setting.secret and value is not None else value,
+            value=_shown(setting, value),
             source=item.source,
             secret=setting.secret,
         )
+
+
+def _shown(setting: Setting, value: object) -> object:
+    if setting.is_conf and value:
+        return shown_conf(cast("Mapping[str, str]", value))
+    return MASK if setting.secret and value is not None else value
+
+
+def shown_conf(conf: Mapping[str, str]) -> dict[str, str]:
+    """Return Spark's settings for people to see: without the values of secrets."""
+    return {key: MASK if is_secret(key) else value for key, value in conf.items()}

@@ -4,15 +4,17 @@ Loading, the error messages and the page `docs/settings.md` follow from these cl
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NewType, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from penstock.names import PlatformName
+from penstock.names import PipelineName, PlatformName
+from penstock.settings.spark_conf import SparkConf
 
 ENVIRONMENT_PREFIX = "PENSTOCK_"
 DEFAULT_PROFILE = "local"
@@ -29,6 +31,11 @@ def default_cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
 
 
+def data_location(data_dir: Path, name: str) -> "Location":
+    """Return where `name` is kept in the data folder."""
+    return Location(str(data_dir.absolute() / name))
+
+
 def _existing(path: Path) -> Path:
     if not path.is_file():
         reason = f"there is no file `{path}`"
@@ -42,6 +49,24 @@ def _one_or_three(count: int) -> int:
         raise ValueError(reason)
     return count
 
+
+def _known_master(master: str | None) -> str | None:
+    known = r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|(spark|k8s)://.+|yarn"
+    if master is not None and not re.fullmatch(known, master):
+        reason = f"`{master}` is neither `local[CORES]`, `spark://…`, `yarn` nor `k8s://…`"
+        raise ValueError(reason)
+    return master
+
+
+def _listed(value: object) -> object:
+    """Let a list be written as text with commas, as in an environment variable."""
+    if isinstance(value, str):
+        return tuple(item.strip() for item in value.split(","))
+    return tuple(value) if isinstance(value, list) else value
+
+
+Location = NewType("Location", str)
+"""A folder, absolute, or the URI of one, such as `s3a://bucket/checkpoints`."""
 
 ExistingFile = Annotated[Path, AfterValidator(_existing)]
 
@@ -116,6 +141,56 @@ class JavaSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """Where and how Spark runs: the keys of `[spark]`; those of `[profiles.NAME.spark]` win."""
+
+    master: Annotated[
+        str | None,
+        AfterValidator(_known_master),
+        Field(
+            description="`local[4,4]`, `spark://…`, `yarn`, `k8s://…`; unset: all cores of this "
+            "machine",
+        ),
+    ] = None
+    driver_memory_mb: Annotated[int, Field(ge=512, description="Java heap of the driver")] = 2048
+    checkpoint_root: Annotated[
+        Location, Field(min_length=1, description="folder or URI of checkpoints")
+    ] = field(default_factory=lambda: data_location(default_data_dir(), "checkpoints"))
+    warehouse: Annotated[Location, Field(min_length=1, description="folder or URI of tables")] = (
+        field(default_factory=lambda: data_location(default_data_dir(), "tables"))
+    )
+    conf: Annotated[
+        SparkConf,
+        Field(description="Spark's own settings: see `penstock config show --spark`"),
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineSettings:
+    """What a project's pipeline is called and made of: the keys of the `[pipeline]` table."""
+
+    name: Annotated[
+        PipelineName | None,
+        Field(
+            pattern=r"^[a-z][a-z0-9_-]*$",
+            max_length=100,
+            description="of topics, groups and checkpoints; unset: that of the project's folder",
+        ),
+    ] = None
+    files: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_listed),
+        Field(min_length=1, description="patterns of the files with declarations"),
+    ] = ("*.py",)
+    restart_limit: Annotated[
+        int, Field(ge=0, description="failures after which a flow is not started again")
+    ] = 5
+    restart_window_seconds: Annotated[
+        float, Field(gt=0, description="the time in which failures are counted")
+    ] = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     """One setting with its value, ready to show, and where the value came from."""
 
@@ -134,6 +209,8 @@ class Settings:
     cluster: ClusterSettings
     platform: PlatformSettings
     java: JavaSettings
+    spark: SparkSettings
+    pipeline: PipelineSettings
     resolved: tuple[Resolved, ...]
 
 
@@ -149,6 +226,8 @@ class Setting:
     annotation: Any
     secret: bool = False
     is_path: bool = False
+    is_location: bool = False
+    is_conf: bool = False
 
 
 def environment_variable(key: str) -> str:
@@ -170,6 +249,8 @@ def known_settings() -> tuple[Setting, ...]:
         *_settings_of(ClusterSettings, ""),
         *_settings_of(PlatformSettings, "platform."),
         *_settings_of(JavaSettings, "java."),
+        *_settings_of(SparkSettings, "spark."),
+        *_settings_of(PipelineSettings, "pipeline."),
     )
 
 
@@ -186,4 +267,6 @@ def _settings_of(table: type, prefix: str) -> Iterator[Setting]:
             annotation=annotation,
             secret=SecretStr in kinds,
             is_path=Path in kinds,
+            is_location=Location in kinds,
+            is_conf=get_origin(types[item.name]) is Mapping,
         )

@@ -1,5 +1,6 @@
 """`penstock config show`: every value with its source."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_the_table_has_every_key_its_value_and_its_source(
         ("platform.data_dir", str(tmp_path / "data"), str(path)),
         ("java.cache_dir", "/cache/penstock", "default"),
         ("java.ivy_settings", "-", "default"),
+        ("spark.master", "-", "default"),
+        ("spark.driver_memory_mb", "2048", "default"),
+        ("spark.checkpoint_root", str(tmp_path / "data" / "checkpoints"), "default"),
+        ("spark.warehouse", str(tmp_path / "data" / "tables"), "default"),
+        ("spark.conf", "-", "default"),
+        ("pipeline.name", "-", "default"),
+        ("pipeline.files", "*.py", "default"),
+        ("pipeline.restart_limit", "5", "default"),
+        ("pipeline.restart_window_seconds", "600.0", "default"),
     ]
 
 
@@ -94,3 +104,96 @@ def test_a_wrong_file_is_an_error_with_its_place(penstock: Penstock, tmp_path: P
         "error[PEN-002]: `platform.prot` is not a setting\n"
         f"  at {path}\n\nhint: did you mean `platform.port`?\n",
     )
+
+
+SPARK_FILE = """
+[spark]
+master = "local[2,4]"
+warehouse = "/tables"
+
+[spark.conf]
+spark.sql.shuffle.partitions = 4
+spark.hadoop.fs.s3a.secret.key = "hunter2"
+"""
+
+
+def test_the_settings_of_spark_have_a_source_and_a_reason(
+    penstock: Penstock, tmp_path: Path
+) -> None:
+    (tmp_path / "penstock.toml").write_text(SPARK_FILE, encoding="utf-8")
+
+    done = penstock("config", "show", "--spark")
+
+    assert (done.status, done.stderr) == (
+        0,
+        "master: local[2,4]\nfrozen: a checkpoint keeps the value that it was made with\n",
+    )
+    assert [re.split(r"  +", line)[:4] for line in done.stdout.splitlines()] == [
+        ["KEY", "VALUE", "SOURCE", "FROZEN"],
+        *SPARK_ROWS,
+    ]
+    assert "hunter2" not in done.stdout
+
+
+SPARK_ROWS = [
+    ["spark.databricks.delta.snapshotPartitions", "2", "penstock", "no"],
+    ["spark.driver.bindAddress", "127.0.0.1", "penstock", "no"],
+    ["spark.driver.host", "127.0.0.1", "penstock", "no"],
+    ["spark.driver.memory", "2048m", "penstock", "no"],
+    ["spark.hadoop.fs.s3a.secret.key", "********", "your setting", "no"],
+    ["spark.kafka.consumer.cache.capacity", "64", "penstock", "no"],
+    ["spark.sql.ansi.enabled", "true", "penstock", "no"],
+    [
+        "spark.sql.catalog.spark_catalog",
+        "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "penstock",
+        "no",
+    ],
+    ["spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension", "penstock", "no"],
+    ["spark.sql.session.timeZone", "UTC", "penstock", "no"],
+    ["spark.sql.shuffle.partitions", "4", "your setting", "yes"],
+    ["spark.sql.streaming.metricsEnabled", "true", "penstock", "no"],
+    ["spark.sql.streaming.minBatchesToRetain", "100", "penstock", "no"],
+    ["spark.sql.streaming.multipleWatermarkPolicy", "min", "penstock", "yes"],
+    ["spark.sql.streaming.numRecentProgressUpdates", "20", "penstock", "no"],
+    ["spark.sql.streaming.offsetLog.formatVersion", "2", "penstock", "yes"],
+    ["spark.sql.streaming.queryEvolution.enableSourceEvolution", "true", "penstock", "yes"],
+    [
+        "spark.sql.streaming.stateStore.providerClass",
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        "penstock",
+        "yes",
+    ],
+    ["spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage", "true", "penstock", "no"],
+    [
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+        "true",
+        "penstock",
+        "no",
+    ],
+    ["spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", "256", "penstock", "no"],
+    ["spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows", "false", "penstock", "no"],
+    ["spark.sql.streaming.stopActiveRunOnRestart", "false", "penstock", "no"],
+    ["spark.sql.streaming.stopTimeout", "30s", "penstock", "no"],
+    ["spark.sql.warehouse.dir", "/tables", "penstock", "no"],
+    ["spark.ui.enabled", "false", "penstock", "no"],
+    ["spark.ui.showConsoleProgress", "false", "penstock", "no"],
+]
+
+
+def test_json_has_the_value_that_the_user_replaced(penstock: Penstock, tmp_path: Path) -> None:
+    (tmp_path / "penstock.toml").write_text(SPARK_FILE, encoding="utf-8")
+
+    shown = penstock("config", "show", "--spark", "--json").json
+
+    found = {item["key"]: item for item in shown["settings"]}
+    assert shown["master"] == "local[2,4]"
+    assert found["spark.sql.shuffle.partitions"] == {
+        "key": "spark.sql.shuffle.partitions",
+        "value": "4",
+        "source": "your setting",
+        "replaced": "2",
+        "frozen": True,
+        "reason": "as many as task slots or topic partitions; Spark's 200 make small batches slow",
+    }
+    assert found["spark.hadoop.fs.s3a.secret.key"]["reason"] is None
