@@ -1,6 +1,7 @@
 """How to reach a cluster: one value that every client of `penstock.kafka` is built from."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from pydantic import SecretStr
 
@@ -31,6 +32,11 @@ class Connection:
     def has_credentials(self) -> bool:
         """Whether a user and a password are sent, which the cluster may refuse."""
         return self.security.security_protocol.startswith("SASL")
+
+    def with_request_timeout(self, seconds: float) -> Self:
+        """Return the connection with requests that take no longer than `seconds`."""
+        shorter = min(seconds, self.request_timeout_seconds)
+        return replace(self, security=replace(self.security, request_timeout_seconds=shorter))
 
     def client_config(self) -> dict[str, str]:
         """Return the options of confluent-kafka that all kinds of clients share."""
