@@ -1,5 +1,6 @@
 """Java and jars: which runtime to use, and the locked jars that Kafka and Spark run from."""
 
+from penstock.java.archive import ClassArchive, class_archive
 from penstock.java.cache import JarState, class_path, ensure_jars, jar_states
 from penstock.java.coordinates import Coordinate, JarSet, LockedJar, load_lock
 from penstock.java.errors import (
@@ -19,6 +20,7 @@ __all__ = [
     "CacheDiskFullError",
     "CacheNotWritableError",
     "ChecksumMismatchError",
+    "ClassArchive",
     "Coordinate",
     "IvyNotFoundError",
     "IvySettingsNotFoundError",
@@ -29,6 +31,7 @@ __all__ = [
     "LockedJar",
     "NoJavaError",
     "PassedOver",
+    "class_archive",
     "class_path",
     "ensure_jars",
     "find_java",

@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from penstock.errors import PenstockError
-from penstock.local.archive import ClassArchive
+from penstock.java import ClassArchive
 from penstock.local.ports import HOST, free_ports
 from penstock.local.processes import MARKER
 from penstock.names import BrokerId

@@ -10,9 +10,8 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from penstock.java import JarSet, ensure_jars, find_java
+from penstock.java import JarSet, class_archive, ensure_jars, find_java
 from penstock.kafka import Admin, Connection, await_round_trip, create_topic
-from penstock.local.archive import class_archive
 from penstock.local.broker import (
     BrokerCommand,
     Folders,

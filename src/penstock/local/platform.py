@@ -18,9 +18,8 @@ import psutil
 
 from penstock.errors import PenstockError, UsageError
 from penstock.events import Emit, StepFinished, StepProgressed, StepStarted, ignore
-from penstock.java import JarSet, ensure_jars, find_java
+from penstock.java import JarSet, class_archive, ensure_jars, find_java
 from penstock.kafka import Connection, await_round_trip
-from penstock.local.archive import class_archive
 from penstock.local.broker import (
     KAFKA_VERSION,
     BrokerCommand,

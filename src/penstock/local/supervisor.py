@@ -23,7 +23,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from penstock.local.archive import ClassArchive
+from penstock.java import ClassArchive
 from penstock.local.broker import BrokerCommand, BrokerShape
 from penstock.local.control import (
     BrokerState,

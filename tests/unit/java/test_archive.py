@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.java import Java
-from penstock.local.archive import ClassArchive, class_archive
+from penstock.java import ClassArchive, Java, class_archive
 
 JAVA = Java(
     executable=Path("/java/bin/java"), home=Path("/java"), major_version=17, source="a test"
