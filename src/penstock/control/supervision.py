@@ -136,7 +136,11 @@ class FlowSupervision:
     def kafka_is_back(self) -> None:
         """Brokers answer again: what waited for them is due now."""
         if self.state is FlowState.NO_KAFKA:
-            self._restart_in(0)
+            self.restart_now()
+
+    def restart_now(self) -> None:
+        """It is due without a pause, and that is no failure."""
+        self._restart_in(0)
 
     def stop(self) -> None:
         """It has stopped because somebody wanted that; what had failed for good stays so."""

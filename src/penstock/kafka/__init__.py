@@ -210,7 +210,7 @@ from penstock.kafka.producer.spool_feeder import (
     DeliveryReport,
     OnDelivery,
 )
-from penstock.kafka.reachability import InvalidAddressError
+from penstock.kafka.reachability import InvalidAddressError, ensure_reachable
 from penstock.kafka.records import (
     Delivery,
     Header,
@@ -249,6 +249,7 @@ from penstock.kafka.topics.description import (
     describe_topics,
     list_topics,
     record_rates,
+    topic_identities,
     topic_names,
     unused_topics,
 )
@@ -463,6 +464,7 @@ __all__ = [
     "ensure_deletable",
     "ensure_groups_idle",
     "ensure_known_broker_configs",
+    "ensure_reachable",
     "first_offsets",
     "last_records",
     "list_groups",
@@ -489,6 +491,7 @@ __all__ = [
     "stopping_on_signals",
     "take_snapshot",
     "topic_ends",
+    "topic_identities",
     "topic_names",
     "unused_topics",
     "value_at",

@@ -1,0 +1,80 @@
+"""Reloading: looks for new versions of lookups, and has the flows that use them restarted."""
+
+from __future__ import annotations
+
+import logging
+import time
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+from penstock.errors import PenstockError
+from penstock.pipeline import Lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from penstock.engine.lookups import LookupChange, Lookups
+    from penstock.names import DatasetName, FlowName
+    from penstock.pipeline import Flow, Pipeline
+
+    Reload = Callable[[FlowName, Sequence[LookupChange]], None]
+    """Finishes the running batch and starts the flow again; called from the watch's thread."""
+
+logger = logging.getLogger(__name__)
+
+
+class LookupWatch:
+    """A thread that looks at every lookup in use as often as its `reload_every` says.
+
+    A source that cannot be read is told in the log and looked at again: the flow goes on with the
+    version it has.
+    """
+
+    def __init__(self, pipeline: Pipeline, lookups: Lookups, reload: Reload) -> None:
+        self._pipeline, self._lookups, self._reload = pipeline, lookups, reload
+        self._every = {
+            item.name: item.reload_every.total_seconds()
+            for item in pipeline.datasets
+            if isinstance(item, Lookup) and item.reload_every is not None
+        }
+        self._due = {name: time.monotonic() + every for name, every in self._every.items()}
+        self._used: dict[FlowName, Mapping[DatasetName, str]] = {}
+        self._guard, self._stopping = Lock(), Event()
+        self._thread: Thread | None = None
+
+    def use(self, flow: Flow, versions: Mapping[DatasetName, str]) -> None:
+        """Note which versions `flow` has been started with; watching begins with the first."""
+        with self._guard:
+            self._used[flow.name] = versions
+            if self._due and self._thread is None:
+                self._thread = Thread(target=self._watch, name="penstock-lookups", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; safe to repeat."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(max(0.0, min(self._due.values()) - time.monotonic())):
+            now = time.monotonic()
+            due = {name for name, moment in self._due.items() if moment <= now}
+            with self._guard:
+                used = dict(self._used)
+            for flow, versions in used.items():
+                looked_at = {name: versions[name] for name in due if name in versions}
+                if looked_at:
+                    self._look(self._pipeline.flow(flow), looked_at)
+            self._due |= {name: time.monotonic() + self._every[name] for name in due}
+
+    def _look(self, flow: Flow, versions: Mapping[DatasetName, str]) -> None:
+        try:
+            changes = self._lookups.changes(versions)
+        except PenstockError as err:
+            logger.warning(
+                "a lookup cannot be read", extra={"flow": flow.name, "reason": err.message}
+            )
+            return
+        if changes and not self._stopping.is_set():
+            self._reload(flow.name, changes)
