@@ -490,7 +490,7 @@ def test_the_reference_page_lists_every_setting_as_it_is() -> None:
         "java.cache_dir": "`~/.cache/penstock`",
         "spark.checkpoint_root": "`~/.local/share/penstock/checkpoints`",
         "spark.warehouse": "`~/.local/share/penstock/tables`",
-        "pipeline.files": "`*.py`",
+        "pipeline.files": "`flows.py`, `flows/**/*.py`",
     }
     assert rows == [
         f"| `{item.key}` | `{environment_variable(item.key)}` "

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
     from penstock.settings import Settings
 
+_LONGEST_NAME = 100  # as in the settings
+
 project_argument = click.argument(
     "project",
     required=False,
@@ -54,6 +56,6 @@ def project_folder(project: Path | None, settings: Settings) -> Path:
 
 
 def name_after(folder: Path) -> PipelineName:
-    """Return the name of `folder` with all that topics and paths cannot have replaced."""
-    plain = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
-    return PipelineName(plain or "pipeline")
+    """Return the name of `folder` with all that a pipeline's name cannot have left out."""
+    plain = re.sub(r"[^a-z0-9_]+", "-", folder.resolve().name.lower()).lstrip("-_0123456789")
+    return PipelineName(plain.rstrip("-")[:_LONGEST_NAME] or "pipeline")

@@ -181,7 +181,7 @@ class PipelineSettings:
         tuple[str, ...],
         BeforeValidator(_listed),
         Field(min_length=1, description="patterns of the files with declarations"),
-    ] = ("*.py",)
+    ] = ("flows.py", "flows/**/*.py")
     restart_limit: Annotated[
         int, Field(ge=0, description="failures after which a flow is not started again")
     ] = 5

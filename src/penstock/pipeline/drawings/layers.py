@@ -134,14 +134,15 @@ def _ordered(layers: Layers) -> tuple[tuple[Item, ...], ...]:
 def _by_barycenter(
     column: Sequence[Item], fixed: Sequence[Item], neighbors: Mapping[Item, Sequence[Item]]
 ) -> list[Item]:
+    """Return `column` by the mean place of neighbors; items without any keep their places."""
     place = {item: index for index, item in enumerate(fixed)}
-
-    def barycenter(index: int, item: Item) -> float:
-        near = [place[other] for other in neighbors.get(item, ())]
-        return sum(near) / len(near) if near else float(index)
-
-    keys = {item: barycenter(index, item) for index, item in enumerate(column)}
-    return sorted(column, key=keys.__getitem__)
+    mean = {
+        item: sum(place[other] for other in neighbors[item]) / len(neighbors[item])
+        for item in column
+        if neighbors.get(item)
+    }
+    moved = iter(sorted(mean, key=mean.__getitem__))
+    return [next(moved) if item in mean else item for item in column]
 
 
 def crossings(columns: Iterable[Sequence[Item]], steps: Iterable[tuple[Item, Item]]) -> int:
