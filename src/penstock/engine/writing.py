@@ -1,0 +1,238 @@
+"""Writing: the result of a flow goes to its targets, by as few writers as can be.
+
+    topics       Spark's Kafka sink; a column says which topic when rows are routed
+    one table    Delta's own sink; by key, a merge per batch; plain Parquet and ORC by the file sink
+    mixed        one batch, kept, and written to each target in turn
+
+A row that names a route that does not exist is a dead letter of class `code`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, assert_never
+
+from pyspark.sql import functions as F
+
+from penstock.engine.encoding import (
+    HEADERS_TYPE,
+    column_problems,
+    encode,
+    headers_column,
+    key_column,
+    value_column,
+)
+from penstock.engine.envelope import DeadLetterClass, envelope, place_in_topic
+from penstock.engine.kafka_options import SINK_TUNING
+from penstock.engine.schemas import named
+from penstock.engine.tables import BatchIdentity, ensure_table, table_rows, write_rows
+from penstock.pipeline import (
+    HEADERS_COLUMN,
+    RECORD_COLUMN,
+    ROUTE_COLUMN,
+    AvailableNow,
+    Continuously,
+    Interval,
+    InvalidPipelineError,
+    OutputMode,
+    RealTime,
+    Table,
+    Topic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from penstock.engine.tables import TableLocations
+    from penstock.pipeline import Flow, Pipeline, Trigger
+
+OUTPUT_METRIC = "penstock_output"
+"""What a batch observed of the rows it wrote to tables (`rows`); Kafka's sink counts by itself."""
+
+_QUERY_ID_PROPERTY = "sql.streaming.queryId"
+
+
+def start_query(
+    frame: DataFrame,
+    flow: Flow,
+    pipeline: Pipeline,
+    *,
+    checkpoint: str,
+    kafka: Mapping[str, str],
+    tables: TableLocations,
+    trigger: Trigger,
+) -> StreamingQuery:
+    """Start the streaming query that writes `frame` to the targets of `flow`.
+
+    Args:
+        frame: what the function of the flow made of its streams.
+        flow: the flow.
+        pipeline: its pipeline.
+        checkpoint: the folder or URI of the query's checkpoint.
+        kafka: options of the connection.
+        tables: where tables are.
+        trigger: the flow's, or another for this run.
+
+    Raises:
+        InvalidPipelineError: the columns of the frame are not those of a target.
+    """
+    writer = _Writer(flow=flow, pipeline=pipeline, kafka=kafka, tables=tables)
+    writer.check(frame)
+    stream = writer.stream(frame).outputMode(flow.output_mode.value)
+    stream = stream.queryName(f"{pipeline.name}.{flow.name}")
+    return _triggered(stream.option("checkpointLocation", checkpoint), trigger).start()
+
+
+def write_batch(
+    frame: DataFrame,
+    flow: Flow,
+    pipeline: Pipeline,
+    *,
+    kafka: Mapping[str, str],
+    tables: TableLocations,
+) -> None:
+    """Write a bounded `frame` to the targets of `flow`, once.
+
+    Raises:
+        InvalidPipelineError: the columns of the frame are not those of a target.
+    """
+    writer = _Writer(flow=flow, pipeline=pipeline, kafka=kafka, tables=tables)
+    writer.check(frame)
+    writer.write(frame, identity=None)
+
+
+class _Writer:
+    """How the rows of one flow reach its targets."""
+
+    def __init__(
+        self, *, flow: Flow, pipeline: Pipeline, kafka: Mapping[str, str], tables: TableLocations
+    ) -> None:
+        self._flow, self._pipeline, self._tables = flow, pipeline, tables
+        self._kafka = {**kafka, **SINK_TUNING}
+        self._topics: dict[str, Topic] = {}
+        self._target_tables: dict[str, Table] = {}
+        for route, target in pipeline.targets(flow).items():
+            if isinstance(target, Topic):
+                self._topics[route] = target
+            elif isinstance(target, Table):
+                self._target_tables[route] = target
+
+    def check(self, frame: DataFrame) -> None:
+        """Raise InvalidPipelineError when a target cannot take the columns of `frame`."""
+        targets: list[Topic | Table] = [*self._topics.values(), *self._target_tables.values()]
+        problems = [
+            problem
+            for target in targets
+            for problem in column_problems(frame.schema, target, self._flow)
+        ]
+        if problems:
+            raise InvalidPipelineError(self._pipeline.name, problems)
+
+    def stream(self, frame: DataFrame) -> DataStreamWriter:
+        """Return the writer of the stream, ready but for what all of them need."""
+        if not self._target_tables:
+            return self._to_topics(frame).writeStream.format("kafka").options(**self._kafka)
+        observed = frame.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
+        if self._flow.is_routed:
+            return observed.writeStream.foreachBatch(self._write_one_batch)
+        (table,) = self._target_tables.values()
+        if table.key and self._flow.output_mode is not OutputMode.COMPLETE:
+            return observed.writeStream.foreachBatch(self._write_one_batch)
+        return self._to_table(observed, table)
+
+    def write(self, frame: DataFrame, *, identity: BatchIdentity | None) -> None:
+        """Write a batch to every target."""
+        kept = frame.persist()
+        try:
+            self._write_topics(kept)
+            for route, table in self._target_tables.items():
+                rows = kept.where(named(ROUTE_COLUMN) == route) if self._flow.is_routed else kept
+                path = self._tables.path(table)
+                write_rows(rows, table, path, mode=self._flow.output_mode, identity=identity)
+        finally:
+            kept.unpersist()
+
+    def _write_one_batch(self, frame: DataFrame, batch_id: int) -> None:
+        context = frame.sparkSession.sparkContext
+        query_id = context.getLocalProperty(_QUERY_ID_PROPERTY)
+        assert query_id  # noqa: S101 - Spark sets it for the thread of each query
+        self.write(frame, identity=BatchIdentity(query_id=query_id, batch_id=batch_id))
+
+    def _write_topics(self, frame: DataFrame) -> None:
+        if not self._topics and not self._flow.is_routed:
+            return
+        records = self._to_topics(frame)
+        records.write.format("kafka").options(**self._kafka).save()
+
+    def _to_table(self, frame: DataFrame, table: Table) -> DataStreamWriter:
+        rows, path = table_rows(frame, table), self._tables.path(table)
+        ensure_table(frame.sparkSession, table, path, rows.schema)
+        writer = rows.writeStream.format(table.format).option("path", path)
+        return writer.partitionBy(*table.partition_by)
+
+    def _to_topics(self, frame: DataFrame) -> DataFrame:
+        if not self._flow.is_routed:
+            (topic,) = self._topics.values()
+            return encode(frame, topic).withColumn("topic", F.lit(topic.kafka_name))
+        for route in self._target_tables:
+            frame = frame.where(~named(ROUTE_COLUMN).eqNullSafe(route))
+        return routed(frame, self._topics, self._flow, self._pipeline)
+
+
+def routed(
+    frame: DataFrame, topics: Mapping[str, Topic], flow: Flow, pipeline: Pipeline
+) -> DataFrame:
+    """Return the records of each row's topic; of unknown routes, dead letters."""
+    schema = frame.schema
+
+    def by_route(known: Mapping[str, Column], unknown: Column) -> Column:
+        chosen = unknown
+        for route, column in known.items():
+            chosen = F.when(named(ROUTE_COLUMN) == route, column).otherwise(chosen)
+        return chosen
+
+    keys = {r: key_column(schema, topic).cast("binary") for r, topic in topics.items()}
+    values = {r: value_column(schema, topic).cast("binary") for r, topic in topics.items()}
+    names = {r: F.lit(topic.kafka_name) for r, topic in topics.items()}
+    has_headers = HEADERS_COLUMN in schema.names
+    own = headers_column(schema) if has_headers else F.lit(None).cast(HEADERS_TYPE)
+    row = F.to_json(F.struct(*(named(name) for name in schema.names)))
+    return frame.select(
+        by_route(keys, F.lit(None).cast("binary")).alias("key"),
+        by_route(values, row.cast("binary")).alias("value"),
+        by_route(dict.fromkeys(topics, own), _lost_headers(frame, own, flow)).alias("headers"),
+        by_route(names, F.lit(pipeline.dead_letters)).alias("topic"),
+    )
+
+
+def _lost_headers(frame: DataFrame, own: Column, flow: Flow) -> Column:
+    origin = F.lit(None).cast(HEADERS_TYPE)
+    if RECORD_COLUMN in frame.columns:
+        record = named(RECORD_COLUMN)
+        origin = place_in_topic(record["topic"], record["partition"], record["offset"])
+    route = F.coalesce(named(ROUTE_COLUMN), F.lit("null"))
+    reason = F.concat(F.lit("unknown route `"), route, F.lit("`"))
+    return envelope(own, origin=origin, flow=flow.name, kind=DeadLetterClass.CODE, reason=reason)
+
+
+def _triggered(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
+    match trigger:
+        case Continuously():
+            return writer.trigger(processingTime="0 seconds")
+        case Interval(every=every):
+            return writer.trigger(processingTime=f"{_milliseconds(every)} milliseconds")
+        case AvailableNow():
+            return writer.trigger(availableNow=True)
+        case RealTime(checkpoint_every=every):
+            options = {"realTime": f"{_milliseconds(every)} milliseconds"}
+            return writer.trigger(**options)
+        case _:
+            assert_never(trigger)
+
+
+def _milliseconds(span: timedelta) -> int:
+    return span // timedelta(milliseconds=1)
