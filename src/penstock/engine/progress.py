@@ -1,0 +1,188 @@
+"""What Spark tells about a running query, in our words and in the order it happened.
+
+Spark calls listeners from threads of its own, and waits for them before it tells anybody else. So
+a listener only puts what it hears into a queue; a thread of ours reads it and delivers.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    StreamingQueryListener,
+)
+
+from penstock.engine.checkpoints import parse_offsets
+from penstock.engine.decoding import METRIC_PREFIX
+from penstock.engine.events import BatchFinished, FlowIdle, SourceProgress
+from penstock.engine.writing import OUTPUT_METRIC
+from penstock.names import DatasetName, FlowName, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql.streaming.listener import (
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+        StreamingQueryProgress,
+    )
+
+    SparkEvent = QueryProgressEvent | QueryIdleEvent | QueryTerminatedEvent
+
+logger = logging.getLogger(__name__)
+
+_KAFKA_SOURCE = "KafkaV2["
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryEnded:
+    """Spark says that a query has ended; `error_class` and `error` only when it failed."""
+
+    error_class: str | None
+    error: str | None
+
+
+ProgressEvent = BatchFinished | FlowIdle | QueryEnded
+
+
+class ProgressFeed(StreamingQueryListener):
+    """Delivers the progress of the one query that runs in a session.
+
+    Attach it with `session.streams.addListener` before the query starts: Spark tells a listener
+    about the queries of its own session only.
+    """
+
+    def __init__(
+        self,
+        flow: FlowName,
+        datasets: Mapping[TopicName, DatasetName],
+        deliver: Callable[[ProgressEvent], None],
+    ) -> None:
+        self._flow, self._datasets, self._deliver = flow, datasets, deliver
+        self._heard: SimpleQueue[SparkEvent | None] = SimpleQueue()
+        self._ended = Event()
+        self._thread = Thread(target=self._run, name=f"penstock-progress-{flow}", daemon=True)
+        self._thread.start()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Do nothing: whoever started the query knows."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """A batch is committed."""
+        self._heard.put(event)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
+        """There was no input."""
+        self._heard.put(event)
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """The query has ended."""
+        self._heard.put(event)
+
+    def drain(self, *, timeout_seconds: float) -> bool:
+        """Wait until the query's end was delivered, and hence all before it."""
+        return self._ended.wait(timeout_seconds)
+
+    def close(self) -> None:
+        """Deliver what was heard, and end."""
+        self._heard.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (event := self._heard.get()) is not None:
+            try:
+                told = self._translated(event)
+                self._deliver(told)
+            except Exception:  # the top of a thread: the next batch must be told all the same
+                logger.exception("progress not delivered", extra={"flow": self._flow})
+                continue
+            if isinstance(told, QueryEnded):
+                self._ended.set()
+
+    def _translated(self, event: SparkEvent) -> ProgressEvent:
+        match event:
+            case QueryProgressEvent():
+                return batch_finished(self._flow, event.progress, self._datasets)
+            case QueryIdleEvent():
+                return FlowIdle(flow=self._flow, at=_moment(event.timestamp))
+            case _:
+                return QueryEnded(error_class=event.errorClassOnException, error=event.exception)
+
+
+def batch_finished(
+    flow: FlowName,
+    progress: StreamingQueryProgress,
+    datasets: Mapping[TopicName, DatasetName],
+) -> BatchFinished:
+    """Return our event for what Spark says of a batch; `datasets` names the topics it reads."""
+    milliseconds = progress.durationMs.get("triggerExecution", 0)
+    operators = progress.stateOperators
+    return BatchFinished(
+        flow=flow,
+        at=_moment(progress.timestamp) + timedelta(milliseconds=milliseconds),
+        query_id=str(progress.id),
+        batch_id=progress.batchId,
+        input_rows=progress.numInputRows,
+        output_rows=_output_rows(progress),
+        seconds=milliseconds / 1000,
+        phases=dict(progress.durationMs),
+        sources=tuple(_sources(progress, datasets)),
+        watermark=_watermark(progress),
+        state_rows=sum(max(0, operator.numRowsTotal) for operator in operators),
+        state_bytes=sum(max(0, operator.memoryUsedBytes) for operator in operators),
+        dropped_late=sum(operator.numRowsDroppedByWatermark for operator in operators),
+        undecodable=_undecodable(progress),
+    )
+
+
+def _sources(
+    progress: StreamingQueryProgress, datasets: Mapping[TopicName, DatasetName]
+) -> Iterator[SourceProgress]:
+    for source in progress.sources:
+        if source.description.startswith(_KAFKA_SOURCE):
+            end = parse_offsets(source.endOffset)
+            for topic in sorted({partition.topic for partition in end} & datasets.keys()):
+                yield SourceProgress(
+                    dataset=datasets[topic], start=parse_offsets(source.startOffset), end=end
+                )
+
+
+def _output_rows(progress: StreamingQueryProgress) -> int | None:
+    if progress.sink.numOutputRows >= 0:
+        return progress.sink.numOutputRows
+    # Sinks that do not count: their rows are observed.
+    observed = progress.observedMetrics.get(OUTPUT_METRIC)
+    rows = None if observed is None else observed.asDict().get("rows")
+    return None if rows is None else int(rows)
+
+
+def _undecodable(progress: StreamingQueryProgress) -> dict[DatasetName, int]:
+    observed = {
+        name.removeprefix(METRIC_PREFIX): row.asDict()
+        for name, row in progress.observedMetrics.items()
+        if name.startswith(METRIC_PREFIX)
+    }
+    return {
+        DatasetName(name): int(values["undecodable"] or 0)
+        for name, values in observed.items()
+        if "undecodable" in values
+    }
+
+
+def _watermark(progress: StreamingQueryProgress) -> datetime | None:
+    text = progress.eventTime.get("watermark")
+    moment = None if text is None else _moment(text)
+    # Spark says 1970 as long as it has seen no event.
+    return None if moment == _EPOCH else moment
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

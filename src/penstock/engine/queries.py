@@ -1,0 +1,422 @@
+"""One start of one flow: everything between "run it" and its end.
+
+    certificate → checks of the checkpoint and the topics → plan of the flow → Spark's query
+
+Every start has a Spark session of its own, because settings and listeners belong to a session.
+Starting again after a failure is another `FlowQuery`; when to do that is decided elsewhere.
+
+A process may die between any two steps. The certificate is complete before Spark writes anything,
+and topic ids are noted only after the checkpoint has been moved to those topics, so that a start
+that did not get to its end is repeated by the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Condition, Lock
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from penstock.engine.certificates import (
+    BirthCertificate,
+    CertificateFile,
+    MissingCertificateError,
+    apply_conf,
+    ensure_names_are_new,
+    ensure_not_overridden,
+    frozen_conf,
+)
+from penstock.engine.checkpoints import CheckpointFolder
+from penstock.engine.data_loss import (
+    DataLossError,
+    find_loss,
+    look_at_topics,
+    move_checkpoint,
+    reached_offsets,
+    with_new_ids,
+)
+from penstock.engine.dead_letters import write_dead_letters, write_file_dead_letters
+from penstock.engine.enriching import FunctionLookup
+from penstock.engine.events import BatchFinished, DataLost, FlowIdle, FlowStarted
+from penstock.engine.failures import Failure, failure_of, query_failure
+from penstock.engine.progress import ProgressFeed, QueryEnded
+from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
+from penstock.engine.reading import Reader, SourceOptions, apply_flow
+from penstock.engine.writing import start_query
+from penstock.errors import PenstockError
+from penstock.pipeline import DataLoss, Files, Lookup, LookupFunction, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from penstock.engine.data_loss import TopicState
+    from penstock.engine.events import Notify, Offsets
+    from penstock.engine.lookups import Lookups
+    from penstock.engine.progress import ProgressEvent
+    from penstock.engine.quarantine import QuarantineWorker
+    from penstock.engine.storage import Storage
+    from penstock.engine.tables import TableLocations
+    from penstock.kafka import Admin
+    from penstock.names import DatasetName, FlowName, TopicName
+    from penstock.pipeline import Flow, Pipeline, Trigger
+
+logger = logging.getLogger(__name__)
+
+# What Spark's status says while a batch is under way; there is no other way to know.
+_RUNNING = ("Processing new data", "No new data but cleaning up state")
+
+_LAST_EVENT_SECONDS = 10.0
+"""How long Spark's last event about a query may take after the query has ended."""
+
+
+class QueryHangsError(PenstockError):
+    """A query does not stop."""
+
+    code = "PEN-358"
+
+    def __init__(self, flow: FlowName, reason: str) -> None:
+        super().__init__(
+            f"the query of flow `{flow}` does not stop: {reason}",
+            hint="end the process: at its next start the flow runs the open batch again",
+        )
+        self.flow = flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineContext:
+    """What the flows of a running pipeline share."""
+
+    pipeline: Pipeline
+    spark: SparkSession
+    storage: Storage
+    """Its root is `<checkpoint_root>/<pipeline>`."""
+
+    admin: Admin
+    kafka: Mapping[str, str]
+    """Spark's options for the same cluster: `kafka_options`."""
+
+    tables: TableLocations
+    lookups: Lookups
+    quarantine: QuarantineWorker
+    conf: Mapping[str, str]
+    """What the user set in `spark.conf`."""
+
+    notify: Notify
+
+
+class FlowQuery:
+    """One start of one flow: call `start` once, and everything else from any thread.
+
+    Emits FlowStarted, BatchFinished, FlowIdle, DeadLettersWritten and DataLost. What a failure
+    leads to, and the events about that, are the caller's.
+    """
+
+    def __init__(
+        self, flow: Flow, context: PipelineContext, *, trigger: Trigger | None = None
+    ) -> None:
+        """Do nothing yet; `trigger` replaces the flow's own for this run."""
+        self.flow = flow
+        self.lookup_versions: Mapping[DatasetName, str] = {}
+        """The versions of reference data that this start uses; known after `start`."""
+
+        self._context, self._trigger = context, trigger or flow.trigger
+        self._session = context.spark.newSession()
+        self.checkpoint = CheckpointFolder(context.storage, flow.name)
+        self._query: StreamingQuery | None = None
+        self._changed, self._finishing = Condition(), Lock()
+        self._batches_done = 0
+        self._ended = self._stopping = self._finished = False
+        self._failure: Failure | None = None
+
+    def start(self) -> None:
+        """Check everything, and start the query.
+
+        Raises:
+            PenstockError: the flow cannot be started; `retryable` says whether it may be later.
+        """
+        try:
+            self._start()
+        except (PySparkException, Py4JError) as err:
+            raise failure_of(self.flow.name, err).error from err
+
+    @property
+    def query_id(self) -> str:
+        """Spark's id of the query, the same at every start on this checkpoint."""
+        return str(self._running.id)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the query runs."""
+        return bool(self._running.isActive)
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the query ended; None while it runs, and when it was stopped or had read all.
+
+        Complete once `await_end` has returned True, or a stop has returned.
+        """
+        return self._failure
+
+    def await_end(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until the query has ended, all events are delivered and dead letters are written.
+
+        Returns:
+            Whether it has ended within the time.
+        """
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        while not self._wait_for_end(deadline):
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            if not self.is_active:
+                self._feed.drain(timeout_seconds=_LAST_EVENT_SECONDS)
+                break
+        self._finish()
+        return True
+
+    def stop_after_batch(self, timeout_seconds: float) -> bool:
+        """Let the running batch be committed, then stop; stop at once when none is running.
+
+        Spark begins to plan the next batch at once, so a plan may stay behind; it is run at the
+        next start.
+
+        Returns:
+            Whether the batch was committed within the time; it is stopped in any case.
+
+        Raises:
+            QueryHangsError: it does not stop.
+        """
+        with self._changed:
+            done = self._batches_done
+        committed = True
+        if self._is_processing():
+            with self._changed:
+                committed = self._changed.wait_for(
+                    lambda: self._ended or self._batches_done > done, timeout_seconds
+                )
+        self.stop_now()
+        return committed
+
+    def stop_now(self) -> None:
+        """Stop the query; the running batch is run again at the next start. Safe to repeat.
+
+        Raises:
+            QueryHangsError: it does not stop.
+        """
+        self._interrupt()
+        self._feed.drain(timeout_seconds=_LAST_EVENT_SECONDS)
+        self._finish()
+
+    def _start(self) -> None:
+        for key, value in self.flow.conf.items():
+            self._session.conf.set(key, value)
+        self.checkpoint.check()
+        certificate = self._certificate()
+        states = look_at_topics(self._context.admin, self._topics)
+        self._settle_losses(certificate, states)
+        certificate = with_new_ids(certificate, states)
+        self._certificate_file.save(certificate)
+        apply_conf(certificate, self._session)
+        self._run(states)
+
+    def _run(self, states: Mapping[TopicName, TopicState]) -> None:
+        planned, committed = self.checkpoint.last_planned(), self.checkpoint.last_committed()
+        self.lookup_versions = self._context.lookups.choose(
+            self.flow, replaying=planned != committed
+        )
+        reader = self._reader()
+        frame = apply_flow(self.flow, reader.inputs(self.flow))
+        self._quarantine = self._new_quarantine(reader)
+        self._quarantine.catch_up(_firsts(states))
+        datasets = {topic.kafka_name: topic.name for topic in self._topics}
+        self._feed = ProgressFeed(self.flow.name, datasets, self._deliver)
+        self._session.streams.addListener(self._feed)
+        try:
+            self._query = self._start_query(frame)
+        except BaseException:
+            self._release()
+            raise
+        if self._failure is not None:  # dead letters of the last run could not be written
+            self._interrupt()
+        self._context.notify(
+            FlowStarted(
+                flow=self.flow.name,
+                at=datetime.now(UTC),
+                query_id=self.query_id,
+                resumed_batch=committed,
+            )
+        )
+
+    def _start_query(self, frame: DataFrame) -> StreamingQuery:
+        return start_query(
+            frame,
+            self.flow,
+            self._context.pipeline,
+            checkpoint=self.checkpoint.location,
+            kafka=self._context.kafka,
+            tables=self._context.tables,
+            trigger=self._trigger,
+        )
+
+    @property
+    def _topics(self) -> list[Topic]:
+        sources = self._context.pipeline.sources(self.flow)
+        return [source for source in sources if isinstance(source, Topic)]
+
+    @property
+    def _certificate_file(self) -> CertificateFile:
+        return CertificateFile(self._context.storage, f"{self.flow.name}.birth.json")
+
+    def _certificate(self) -> BirthCertificate:
+        """Return the certificate for this start, checked; a new one if nothing was planned yet."""
+        file = self._certificate_file
+        found = file.load()
+        if not self.checkpoint.exists():
+            return self._new_certificate(found)
+        if found is None:
+            raise MissingCertificateError(file.path, self.checkpoint.location)
+        wanted = {**self._context.conf, **self.flow.conf}
+        kept = ensure_not_overridden(
+            found, wanted, stateful=self.checkpoint.has_state(), origin=self.flow.origin
+        )
+        sources = self._context.pipeline.sources(self.flow)
+        named = {item.name: item.origin for item in sources if not isinstance(item, Lookup)}
+        return ensure_names_are_new(kept, self.checkpoint, named)
+
+    def _new_certificate(self, abandoned: BirthCertificate | None) -> BirthCertificate:
+        return BirthCertificate(
+            pipeline=self._context.pipeline.name,
+            flow=self.flow.name,
+            created=datetime.now(UTC),
+            spark_version=self._session.version,
+            conf=frozen_conf(self._session),
+            # Spark may have noted first offsets before the start died: they belong to those ids.
+            topic_ids=abandoned.topic_ids if abandoned else {},
+        )
+
+    def _settle_losses(
+        self, certificate: BirthCertificate, states: Mapping[TopicName, TopicState]
+    ) -> None:
+        for topic in self._topics:
+            state = states[topic.kafka_name]
+            reached = reached_offsets(self.checkpoint, topic)
+            known_id = certificate.topic_ids.get(topic.kafka_name) if reached else None
+            loss = find_loss(topic, state, known_id=known_id, reached=reached)
+            if loss is None:
+                continue
+            if topic.on_data_loss is not DataLoss.CONTINUE:
+                raise DataLossError(self.flow.name, loss, origin=topic.origin)
+            move_checkpoint(self.checkpoint, topic, loss)
+            self._mark_file.move(self.checkpoint.query_id(), topic.name, loss.moved)
+            self._context.notify(
+                DataLost(
+                    flow=self.flow.name,
+                    at=datetime.now(UTC),
+                    topic=topic.kafka_name,
+                    reason=loss.reason,
+                    lost=loss.lost,
+                )
+            )
+
+    @property
+    def _mark_file(self) -> MarkFile:
+        return MarkFile(self._context.storage, f"{self.flow.name}.deadletters.json")
+
+    def _reader(self) -> Reader:
+        options = SourceOptions(
+            flow=self.flow.name, pipeline=self._context.pipeline, kafka=self._context.kafka
+        )
+        return Reader(self._session, options, tables=self._context.tables, lookups=self._lookup)
+
+    def _lookup(self, lookup: Lookup) -> DataFrame | FunctionLookup:
+        if isinstance(lookup.source, LookupFunction):
+            return FunctionLookup(name=lookup.name, source=lookup.source)
+        version = self.lookup_versions[lookup.name]
+        return self._context.lookups.frame(lookup, version, self._session)
+
+    def _new_quarantine(self, reader: Reader) -> Quarantine:
+        sources = self._context.pipeline.sources(self.flow)
+        task = QuarantineTask(
+            flow=self.flow.name,
+            topics=tuple(topic.name for topic in self._topics),
+            folders=tuple(source.name for source in sources if isinstance(source, Files)),
+            checkpoint=self.checkpoint,
+            mark_file=self._mark_file,
+            write_records=lambda name, ranges: write_dead_letters(reader, self.flow, name, ranges),
+            write_lines=lambda name, paths: write_file_dead_letters(reader, self.flow, name, paths),
+            dead_letters=self._context.pipeline.dead_letters,
+            notify=self._context.notify,
+            fail=self._fail,
+        )
+        return Quarantine(task, self._context.quarantine)
+
+    @property
+    def _running(self) -> StreamingQuery:
+        assert self._query is not None  # noqa: S101 - nobody asks before `start`
+        return self._query
+
+    def _is_processing(self) -> bool:
+        status = self._running.status
+        return bool(status["isTriggerActive"]) and status["message"] in _RUNNING
+
+    def _wait_for_end(self, deadline: float | None) -> bool:
+        left = 1.0 if deadline is None else min(1.0, max(0.0, deadline - time.monotonic()))
+        with self._changed:
+            return self._changed.wait_for(lambda: self._ended, left)
+
+    def _deliver(self, event: ProgressEvent) -> None:
+        """Called by the feed's thread."""
+        match event:
+            case BatchFinished():
+                self._quarantine.look_at(event)
+                self._context.notify(event)
+                with self._changed:
+                    self._batches_done += 1
+                    self._changed.notify_all()
+            case FlowIdle():
+                self._context.notify(event)
+            case QueryEnded():
+                with self._changed:
+                    self._ended = True
+                    self._changed.notify_all()
+
+    def _fail(self, error: Exception) -> None:
+        """Called by the quarantine's thread: dead letters could not be written."""
+        self._failure = failure_of(self.flow.name, error)
+        if self._query is not None:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self._running.isActive:
+            self._stopping = True
+        try:
+            self._running.stop()
+        except (PySparkException, Py4JError) as err:
+            reason = failure_of(self.flow.name, err).error.message
+            raise QueryHangsError(self.flow.name, reason) from err
+
+    def _finish(self) -> None:
+        """Do once what remains after the end."""
+        with self._finishing:
+            if self._finished:
+                return
+            self._finished = True
+            self._quarantine.drain()
+            if self._failure is None and not self._stopping:
+                self._failure = query_failure(self.flow.name, self._running)
+            self._release()
+
+    def _release(self) -> None:
+        self._session.streams.removeListener(self._feed)
+        self._feed.close()
+
+
+def _firsts(states: Mapping[TopicName, TopicState]) -> Offsets:
+    return {item: first for state in states.values() for item, first in state.firsts.items()}
