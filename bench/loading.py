@@ -1,0 +1,103 @@
+"""Topics filled before a measurement: web-log lines, as many as wanted, in well under a minute.
+
+Several processes send in parallel, since one core of Python is slower than the broker. Lines are
+assembled from parts made once (`penstock.demo`); event time advances by a fixed step, so that a
+topic filled in seconds holds minutes of traffic.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+
+import confluent_kafka
+
+from penstock.demo import LineMaker
+
+# Old enough that no line is from the future, whatever the size of the topic.
+FIRST_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+_POOL = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What to fill a topic with.
+
+    Args:
+        bootstrap: where the cluster is.
+        topic: has to exist.
+        records: how many.
+        records_per_second: of event time, in the lines and as the records' timestamps.
+        processes: how many send side by side; each covers the whole span of event time.
+    """
+
+    bootstrap: str
+    topic: str
+    records: int
+    records_per_second: int = 50_000
+    processes: int = 2
+
+
+def fill(load: Load) -> None:
+    """Send all records of `load`; returns when the cluster has acknowledged them."""
+    shares = [
+        replace(
+            load,
+            records=load.records // load.processes + (number < load.records % load.processes),
+            records_per_second=max(1, load.records_per_second // load.processes),
+        )
+        for number in range(load.processes)
+    ]
+    with ProcessPoolExecutor(load.processes, mp_context=get_context("spawn")) as pool:
+        delivered = sum(pool.map(_fill_share, shares, range(load.processes)))
+    if delivered != load.records:
+        sys.exit(f"only {delivered} of {load.records} records were delivered to {load.topic}")
+
+
+def _fill_share(load: Load, seed: int) -> int:
+    parts = _parts(seed)
+    failures: list[object] = []
+    client = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": load.bootstrap,
+            "enable.idempotence": True,
+            "partitioner": "murmur2_random",
+            "linger.ms": 50,
+            "batch.num.messages": 20_000,
+            "batch.size": 1_000_000,
+            "queue.buffering.max.messages": 500_000,
+            "error_cb": failures.append,
+        }
+    )
+    for second, start in enumerate(range(0, load.records, load.records_per_second)):
+        moment = FIRST_MOMENT + timedelta(seconds=second)
+        stamp = f" - - [{moment:%d/Jan/2026:%H:%M:%S} +0000] ".encode()
+        milliseconds = round(moment.timestamp() * 1000)
+        for number in range(start, min(load.records, start + load.records_per_second)):
+            host, tail = parts[number % _POOL]
+            _produce(client, load.topic, host + stamp + tail, host, milliseconds)
+        client.poll(0)
+    undelivered = client.flush(120)
+    return load.records - undelivered - len(failures)
+
+
+def _produce(
+    client: confluent_kafka.Producer, topic: str, value: bytes, key: bytes, milliseconds: int
+) -> None:
+    while True:
+        try:
+            client.produce(topic, value, key, timestamp=milliseconds)
+        except BufferError:
+            client.poll(0.1)
+        else:
+            return
+
+
+def _parts(seed: int) -> list[tuple[bytes, bytes]]:
+    """Return hosts, and what follows the time in their lines."""
+    maker = LineMaker(seed=seed, broken_share=0.0, domain_share=0.0)
+    lines = (maker.line(FIRST_MOMENT).value for _ in range(_POOL))
+    return [(line.split(b" ", 1)[0], line.split(b"] ", 1)[1]) for line in lines]
