@@ -189,9 +189,7 @@ def describe_topics(admin: Admin, names: Sequence[TopicName]) -> tuple[TopicDesc
     return _described(admin, names, topic_configs)
 
 
-def topic_identities(
-    admin: Admin, names: Sequence[TopicName]
-) -> dict[TopicName, TopicIdentity]:
+def topic_identities(admin: Admin, names: Sequence[TopicName]) -> dict[TopicName, TopicIdentity]:
     """Return which topics bear these names; asks for nothing but their layout.
 
     Raises:
