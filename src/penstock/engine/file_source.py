@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from penstock.pipeline import Files
 
@@ -41,6 +42,15 @@ def file_stream(spark: SparkSession, files: Files, folder: Path) -> DataFrame:
     source = spark.readStream.name(files.name)
     if files.most_files_per_trigger is not None:
         source = source.option("maxFilesPerTrigger", files.most_files_per_trigger)
+    return _good_rows(source, files, folder)
+
+
+def file_batch(spark: SparkSession, files: Files, folder: Path) -> DataFrame:
+    """Return the good rows of all files that are in the folder, as a batch."""
+    return _good_rows(spark.read, files, folder)
+
+
+def _good_rows(source: DataFrameReader | DataStreamReader, files: Files, folder: Path) -> DataFrame:
     path = absolute(files.path, folder)
     match files.value:
         case Parquet(schema=schema):
