@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -63,7 +63,7 @@ class Heading:
 
 
 class LiveView:
-    """Shows a run on a terminal while the `with` block runs."""
+    """Shows a run on a terminal."""
 
     def __init__(
         self,
@@ -84,13 +84,12 @@ class LiveView:
             transient=True,
         )
 
-    def __enter__(self) -> Self:
+    def open(self) -> None:
         """Begin to draw."""
         self._live.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        """Remove the view; the summary takes its place."""
+    def close(self) -> None:
+        """Remove the view."""
         self._live.stop()
 
     def show(self, event: PipelineEvent) -> None:
@@ -105,6 +104,12 @@ class LiveView:
         """Show words of our own among the events."""
         with self._lock:
             self._events.append(_line(self._clock(), words))
+
+    @property
+    def events(self) -> tuple[Text, ...]:
+        """The latest events, oldest first."""
+        with self._lock:
+            return tuple(self._events)
 
     def render(self) -> RenderableType:
         """Return the picture of this moment."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -12,13 +11,9 @@ import click
 
 if TYPE_CHECKING:
     from penstock.kafka import Connection
+    from penstock.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-# A hundred years: beyond any retention, and within what dates and clients can count.
-_LONGEST_SECONDS = 100 * 365 * 86_400
-
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
@@ -38,11 +33,16 @@ def cluster_options(command: Command) -> Command:
 
 def connect(bootstrap: str | None, profile: str | None) -> Connection:
     """Return the connection that the options, the environment and the file lead to."""
-    from penstock.kafka import Connection
-    from penstock.local import bootstrap_of
     from penstock.settings import load_settings
 
-    settings = load_settings({"bootstrap": bootstrap, "profile": profile})
+    return connection_of(load_settings({"bootstrap": bootstrap, "profile": profile}))
+
+
+def connection_of(settings: Settings) -> Connection:
+    """Return the connection that `settings` lead to; without brokers, the local platform's."""
+    from penstock.kafka import Connection
+    from penstock.local import bootstrap_of
+
     return Connection(
         bootstrap=settings.cluster.bootstrap or bootstrap_of(settings.platform),
         security=settings.cluster,
@@ -82,6 +82,8 @@ class _Span(click.ParamType[timedelta]):
         """Return the length of time that `value` names."""
         if isinstance(value, timedelta):
             return value
+        from penstock.pipeline import parse_span
+
         text = str(value).strip()
         span = parse_span(f"{text}s" if re.fullmatch(r"\d+(\.\d+)?", text) else text)
         if span is None:
@@ -89,15 +91,10 @@ class _Span(click.ParamType[timedelta]):
         return span
 
 
-def parse_span(text: str) -> timedelta | None:
-    """Return the length of time that `text` such as `6h` names, or None."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)", text)
-    seconds = float(match[1]) * _UNITS[match[2]] if match else math.inf
-    return timedelta(seconds=seconds) if seconds <= _LONGEST_SECONDS else None
-
-
 def parse_moment(text: str) -> datetime:
     """Return the moment that `text` names: a span ago, epoch milliseconds, or ISO-8601."""
+    from penstock.pipeline import parse_span
+
     span = parse_span(text)
     if span is not None:
         return datetime.now(UTC) - span

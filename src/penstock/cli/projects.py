@@ -38,14 +38,32 @@ def load_project(
         UsageError: settings or declarations are wrong; `InvalidPipelineError` carries all problems
             of the declarations.
     """
-    from penstock.pipeline import load_pipeline
+    settings = project_settings(project, profile, bootstrap=bootstrap)
+    return settings, declared_pipeline(project, settings)
+
+
+def project_settings(
+    project: Path | None, profile: str | None, *, bootstrap: str | None = None
+) -> Settings:
+    """Return the settings of a project; none of its files is imported."""
     from penstock.settings import load_settings
 
     overrides = {"profile": profile, "bootstrap": bootstrap}
-    settings = load_settings(overrides, start=(project or Path.cwd()).absolute())
+    return load_settings(overrides, start=(project or Path.cwd()).absolute())
+
+
+def declared_pipeline(project: Path | None, settings: Settings) -> Pipeline:
+    """Import the files of a project and return the pipeline that they declare."""
+    from penstock.pipeline import load_pipeline
+
     folder = project_folder(project, settings)
-    name = settings.pipeline.name or name_after(folder)
-    return settings, load_pipeline(folder, name=name, files=settings.pipeline.files)
+    name = pipeline_name(project, settings)
+    return load_pipeline(folder, name=name, files=settings.pipeline.files)
+
+
+def pipeline_name(project: Path | None, settings: Settings) -> PipelineName:
+    """Return what the pipeline of a project is called."""
+    return settings.pipeline.name or name_after(project_folder(project, settings))
 
 
 def project_folder(project: Path | None, settings: Settings) -> Path:

@@ -63,14 +63,18 @@ class QueryFailure(Protocol):
 class Query(Protocol):
     """A started query; `engine.queries.FlowQuery` is one."""
 
-    def await_end(self) -> QueryFailure | None:
-        """Wait for the end; return why it failed, or None when it was stopped or is done."""
+    @property
+    def failure(self) -> QueryFailure | None:
+        """Why it ended, once it has; None when it was stopped or has read all there was."""
 
-    def stop_after_batch(self) -> None:
-        """Let the running batch finish, then end; may wait for that, or return at once."""
+    def await_end(self) -> None:
+        """Wait for the end, until nothing more will be told of the query."""
+
+    def stop_after_batch(self, timeout_seconds: float) -> None:
+        """Let the running batch finish, for so long at most, and stop; waits for that."""
 
     def stop_now(self) -> None:
-        """End the query without waiting for the batch, which will be run again."""
+        """Stop without waiting for the batch, which will be run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +215,8 @@ class Supervisor:
         try:
             query = self._start(flow)
             self._inbox.put(_Begun(flow=flow, query=query))
-            failure = query.await_end()
+            query.await_end()
+            failure = query.failure
         except PenstockError as error:
             failure = failure_of(flow, error)
         except Exception as error:  # the top of a thread: the loop raises it
@@ -258,7 +263,7 @@ class Supervisor:
         for event in self._reloading.pop(begun.flow, ()):
             self._notify(event)
         if self._stop_wishes:
-            self._in_background(begun.query.stop_after_batch)
+            self._finish_batch(begun.query)
 
     def _ended(self, ended: _Ended) -> None:
         self._queries.pop(ended.flow, None)
@@ -296,7 +301,7 @@ class Supervisor:
         query = self._queries.get(wanted.flow)
         if query is not None and wanted.flow not in self._reloading and not self._stop_wishes:
             self._reloading[wanted.flow] = wanted.because
-            self._in_background(query.stop_after_batch)
+            self._finish_batch(query)
 
     def _hear_stop(self) -> None:
         self._stop_wishes += 1
@@ -306,11 +311,11 @@ class Supervisor:
             self._press_for_the_end()
 
     def _stop_after_batches(self) -> None:
-        self._stop_deadline = self._clock() + STOP_TIMEOUT_SECONDS
+        self._stop_deadline = self._clock() + STOP_TIMEOUT_SECONDS + GIVE_UP_SECONDS
         self._on_stop()
         for name, flow in self._flows.items():
             if name in self._queries:
-                self._in_background(self._queries[name].stop_after_batch)
+                self._finish_batch(self._queries[name])
             elif flow.state is not FlowState.STARTING:
                 self._mark_stopped(name)
 
@@ -333,6 +338,9 @@ class Supervisor:
         if not self._flows[name].is_over:
             self._flows[name].stop()
             self._notify(FlowStopped(flow=name, at=_now()))
+
+    def _finish_batch(self, query: Query) -> None:
+        self._in_background(lambda: query.stop_after_batch(STOP_TIMEOUT_SECONDS))
 
     def _in_background(self, act: Callable[[], None]) -> None:
         """Do what may wait for a batch, while the loop goes on."""

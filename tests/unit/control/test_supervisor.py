@@ -49,10 +49,13 @@ class StagedQuery:
     finishes_batches: bool = True
     asked: list[str] = field(default_factory=list)
 
-    def await_end(self) -> QueryFailure | None:
-        return self.ending.get()
+    failure: QueryFailure | None = None
 
-    def stop_after_batch(self) -> None:
+    def await_end(self) -> None:
+        self.failure = self.ending.get()
+
+    def stop_after_batch(self, timeout_seconds: float) -> None:
+        assert timeout_seconds > 0
         self.asked.append("after batch")
         if self.finishes_batches:
             self.ending.put(None)

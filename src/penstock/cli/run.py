@@ -1,0 +1,166 @@
+"""`penstock run`: run a pipeline in the foreground and show how it does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from penstock.cli.options import cluster_options, connection_of, json_option
+from penstock.cli.projects import (
+    declared_pipeline,
+    pipeline_name,
+    project_argument,
+    project_settings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from types import FrameType
+
+    from penstock.cli.live import Heading
+    from penstock.cli.run_output import RunOutput, Steps
+    from penstock.control import PipelineRun, RunOptions
+    from penstock.engine import SparkDriver
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@click.command()
+@project_argument
+@click.option(
+    "--flow",
+    "flows",
+    multiple=True,
+    metavar="NAME",
+    help="Only this flow; may be repeated. Default: all.",
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Read what is there now and end; flows wait for those that write what they read.",
+)
+@json_option
+@cluster_options
+def run(
+    project: Path | None,
+    flows: Sequence[str],
+    bootstrap: str | None,
+    profile: str | None,
+    *,
+    once: bool,
+    as_json: bool,
+) -> None:
+    """Run the pipeline of PROJECT, a folder, until Ctrl-C.
+
+    Topics are created or altered as declared, after every check has passed. A flow that fails is
+    started again while the others go on. Ctrl-C lets running batches finish and stops, which is no
+    failure; a second Ctrl-C stops at once. Nothing is lost either way: the next run goes on where
+    this one was.
+
+    On a terminal the flows are shown live, otherwise as lines. With --json every event is a line
+    of JSON. Exit status: 0 stopped or finished, 1 a flow has failed for good, 2 wrong usage.
+
+    \b
+    Examples:
+      penstock run
+      penstock run shop --flow clean --flow count
+      penstock run --once --json
+    """
+    from penstock.cli.run_output import Steps
+    from penstock.control import RunOptions
+    from penstock.engine import SparkDriver, session_options
+
+    settings = project_settings(project, profile, bootstrap=bootstrap)
+    connection = connection_of(settings)
+    name = pipeline_name(project, settings)
+    session = session_options(
+        settings,
+        app_name=name,
+        log_file=settings.platform.data_dir / "logs" / f"{name}.log",
+    )
+    steps = Steps()
+    try:
+        # Java starts while the project is imported and the topics are compared.
+        with SparkDriver.start(session, emit=steps.emit) as driver:
+            pipeline = declared_pipeline(project, settings)
+            options = RunOptions(
+                pipeline=pipeline,
+                flows=pipeline.only(flows),
+                settings=settings,
+                connection=connection,
+                once=once,
+            )
+            _run(options, driver, steps, as_json=as_json)
+    finally:
+        steps.close()
+
+
+def _run(options: RunOptions, driver: SparkDriver, steps: Steps, *, as_json: bool) -> None:
+    from penstock.control import PipelineRun
+
+    output = _output(options, driver, steps, as_json=as_json)
+    pipeline_run = PipelineRun(
+        options, driver, notify=output.notify, emit=steps.emit, on_stop=output.say_stopping
+    )
+    try:
+        with _stopping_on_signals(pipeline_run):
+            pipeline_run.run()
+    finally:
+        output.close()
+
+
+def _output(options: RunOptions, driver: SparkDriver, steps: Steps, *, as_json: bool) -> RunOutput:
+    from penstock.cli.run_output import JsonOutput, LiveOutput, PlainOutput
+    from penstock.control import FlowState, PipelineStatus
+
+    if as_json:
+        return JsonOutput(steps)
+    names = [flow.name for flow in options.flows]
+    at_first = FlowState.PENDING if options.once else FlowState.STARTING
+    status = PipelineStatus(names, at_first=at_first)
+    # Escape codes mean nothing to a dumb terminal: lines are all it can show.
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        return LiveOutput(steps, partial(_heading, options, driver, datetime.now(UTC)), status)
+    return PlainOutput(steps, status)
+
+
+def _heading(options: RunOptions, driver: SparkDriver, since: datetime) -> Heading:
+    from penstock.cli.live import Heading
+
+    return Heading(
+        pipeline=options.pipeline.name,
+        profile=options.settings.profile,
+        cluster=options.connection.bootstrap,
+        since=since,
+        spark_ui=driver.session().sparkContext.uiWebUrl,
+    )
+
+
+@contextmanager
+def _stopping_on_signals(running: PipelineRun) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM stop the run while the block runs.
+
+    Before the first flow starts there is nothing to finish, and Ctrl-C has its usual effect.
+    """
+    usual = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        if not running.has_flows:
+            raise KeyboardInterrupt
+        running.stop()
+
+    for number in _SIGNALS:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)

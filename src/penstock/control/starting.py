@@ -1,0 +1,140 @@
+"""Starting the flows of one run: what they share, and one start of one flow for the supervisor."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+from penstock.kafka import Admin
+from penstock.pipeline import AvailableNow, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from penstock.control.options import RunOptions
+    from penstock.engine import SparkDriver
+    from penstock.engine.events import Notify, Offsets
+    from penstock.engine.failures import Failure
+    from penstock.engine.queries import FlowQuery, PipelineContext
+    from penstock.pipeline import Flow
+
+
+class FlowStart:
+    """One start of one flow. The end of the JVM, which any call may meet, is told as such."""
+
+    def __init__(self, query: FlowQuery, driver: SparkDriver) -> None:
+        self._query, self._driver = query, driver
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it ended, when that was not wanted."""
+        return self._query.failure
+
+    def start(self) -> None:
+        """Check everything and start the query.
+
+        Raises:
+            PenstockError: it cannot be started.
+        """
+        with self._alive():
+            self._query.start()
+
+    def position(self, topics: tuple[Topic, ...]) -> Offsets:
+        """Return up to where the flow has read `topics`, by its checkpoint."""
+        from penstock.engine.data_loss import reached_offsets
+
+        with self._alive():
+            found = [reached_offsets(self._query.checkpoint, topic) for topic in topics]
+        return {where: offset for offsets in found for where, offset in offsets.items()}
+
+    def await_end(self) -> None:
+        """Wait until the query has ended and all that it said and left is dealt with."""
+        with self._alive():
+            self._query.await_end()
+
+    def stop_after_batch(self, timeout_seconds: float) -> None:
+        """Let the running batch finish, for so long at most, and stop."""
+        with self._alive():
+            self._query.stop_after_batch(timeout_seconds)
+
+    def stop_now(self) -> None:
+        """Stop in the middle of a batch."""
+        with self._alive():
+            self._query.stop_now()
+
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._driver.require_alive()
+            raise
+
+
+class FlowStarter:
+    """Starts flows of one run. Use it as a context manager."""
+
+    def __init__(self, options: RunOptions, driver: SparkDriver, notify: Notify) -> None:
+        from penstock.engine.quarantine import QuarantineWorker
+
+        self._options, self._driver = options, driver
+        self._admin = Admin(options.connection)
+        self._quarantine = QuarantineWorker()
+        self._context = self._shared(notify)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Finish what is under way."""
+        self._quarantine.close()
+        self._admin.forget()
+
+    def prepare(self, flow: Flow) -> FlowStart:
+        """Return a start of `flow`; nothing has happened yet."""
+        from penstock.engine.queries import FlowQuery
+
+        trigger = AvailableNow() if self._options.once else None
+        return FlowStart(FlowQuery(flow, self._context, trigger=trigger), self._driver)
+
+    def topics_read(self, flow: Flow) -> tuple[Topic, ...]:
+        """Return the topics that `flow` reads."""
+        sources = self._options.pipeline.sources(flow)
+        return tuple(source for source in sources if isinstance(source, Topic))
+
+    def forget_connections(self) -> None:
+        """Connect anew: a client that met an outage waits longer and longer."""
+        self._admin.forget()
+
+    def _shared(self, notify: Notify) -> PipelineContext:
+        from penstock.engine.kafka_options import kafka_options
+        from penstock.engine.lookups import Lookups
+        from penstock.engine.queries import PipelineContext
+        from penstock.engine.storage import Storage
+        from penstock.engine.tables import TableLocations
+
+        options, spark = self._options, self._driver.session()
+        settings, pipeline = options.settings.spark, options.pipeline
+        kafka = kafka_options(options.connection)
+        storage = Storage(spark, f"{settings.checkpoint_root}/{pipeline.name}")
+        tables = TableLocations(warehouse=settings.warehouse, project=pipeline.folder)
+        return PipelineContext(
+            pipeline=pipeline,
+            spark=spark,
+            storage=storage,
+            admin=self._admin,
+            kafka=kafka,
+            tables=tables,
+            lookups=Lookups(
+                spark,
+                pipeline,
+                storage=storage,
+                connection=options.connection,
+                kafka=kafka,
+                tables=tables,
+            ),
+            quarantine=self._quarantine,
+            conf=settings.conf,
+            notify=notify,
+        )
