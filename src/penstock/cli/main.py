@@ -11,12 +11,14 @@ import os
 import select
 import sys
 import traceback
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.errors import PenstockError, UsageError
+from penstock.errors import Origin, PenstockError, UsageError
 from penstock.names import nearest
 
 if TYPE_CHECKING:
@@ -26,7 +28,11 @@ logger = logging.getLogger(__name__)
 
 # Name, module below `penstock.cli`, attribute, and the line that `penstock --help` shows.
 COMMANDS = {
+    "init": ("init", "init", "Write a small project that runs at once."),
     "up": ("platform", "up", "Start a real Kafka on this machine."),
+    "validate": ("validate", "validate", "Check a project: declarations, then each flow."),
+    "run": ("run", "run", "Run the pipeline of a project, and see how it does."),
+    "graph": ("graph", "graph", "Draw the pipeline of a project, as text or SVG."),
     "down": ("platform", "down", "Stop the Kafka on this machine; its data stays."),
     "platform": ("platform", "platform", "The local platform: status, logs, brokers."),
     "topics": ("topics", "topics", "List, describe, create, alter, purge and delete topics."),
@@ -204,11 +210,27 @@ def _show(err: PenstockError) -> int:
     """Write `err` to stderr, and as JSON to stdout when that was asked for; return its status."""
     if "--json" in sys.argv:
         click.echo(json.dumps({"error": err.as_dict()}))
+    # An error of a project carries all problems that were found; settings have other ones.
+    for problem in getattr(err, "problems", ()):
+        if isinstance(problem, PenstockError):
+            _print_error(problem)
+            click.echo(err=True)
+    _print_error(err)
+    return err.exit_status
+
+
+def _print_error(err: PenstockError) -> None:
     click.echo(f"{click.style(f'error[{err.code}]', fg='red', bold=True)}: {err.message}", err=True)
     if err.origin is not None:
-        click.echo(f"  at {err.origin}", err=True)
+        click.echo(f"  at {_from_here(err.origin)}", err=True)
     click.echo(f"\n{click.style('hint', fg='cyan')}: {err.hint}", err=True)
-    return err.exit_status
+
+
+def _from_here(origin: Origin) -> Origin:
+    """Return `origin` with the shorter path that a user would type, if it is below this folder."""
+    with suppress(OSError, ValueError):  # this folder is gone, or the file is elsewhere
+        return replace(origin, file=origin.file.relative_to(Path.cwd()))
+    return origin
 
 
 def _write_report() -> Path | None:
