@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 2.0
-# One late answer must not hold up the next look for long: this one is then told without seconds.
+# A silent broker must not hold up the next look for long.
 _REQUEST_SECONDS = 3.0
-_READ_SECONDS = 1.0
 
 
 def _utc_now() -> datetime:
@@ -135,7 +134,7 @@ class LagMonitor:
             if unread.get(item) == offset
         }
         asked = {item: offset for item, offset in unread.items() if item not in known}
-        read = self._reader.read(asked, timeout_seconds=_READ_SECONDS) if asked else {}
+        read = self._reader.read(asked, timeout_seconds=_REQUEST_SECONDS) if asked else {}
         known |= {item: (asked[item], moment) for item, moment in read.items() if moment}
         self._oldest[flow] = known
         return {**read, **{item: moment for item, (_, moment) in known.items()}}
