@@ -106,18 +106,21 @@ def run(
 def _run(options: RunOptions, driver: SparkDriver, steps: Steps, *, as_json: bool) -> None:
     from penstock.control import PipelineRun
 
-    output = _output(options, driver, steps, as_json=as_json)
+    output = output_of(options, driver, steps, as_json=as_json)
     pipeline_run = PipelineRun(
         options, driver, notify=output.notify, emit=steps.emit, on_stop=output.say_stopping
     )
     try:
-        with _stopping_on_signals(pipeline_run):
+        with stopping_on_signals(pipeline_run):
             pipeline_run.run()
     finally:
         output.close()
 
 
-def _output(options: RunOptions, driver: SparkDriver, steps: Steps, *, as_json: bool) -> RunOutput:
+def output_of(
+    options: RunOptions, driver: SparkDriver, steps: Steps, *, as_json: bool
+) -> RunOutput:
+    """Return what shows a run on this terminal, in this pipe, or to this program."""
     from penstock.cli.run_output import JsonOutput, LiveOutput, PlainOutput
     from penstock.control import FlowState, PipelineStatus
 
@@ -145,7 +148,7 @@ def _heading(options: RunOptions, driver: SparkDriver, since: datetime) -> Headi
 
 
 @contextmanager
-def _stopping_on_signals(running: PipelineRun) -> Iterator[None]:
+def stopping_on_signals(running: PipelineRun) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM stop the run while the block runs.
 
     Before the first flow starts there is nothing to finish, and Ctrl-C has its usual effect.

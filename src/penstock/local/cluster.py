@@ -10,6 +10,7 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from penstock.events import ignore
 from penstock.java import JarSet, class_archive, ensure_jars, find_java
 from penstock.kafka import Admin, Connection, await_round_trip, create_topic
 from penstock.local.broker import (
@@ -24,6 +25,8 @@ from penstock.settings import load_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from penstock.events import Emit
 
 STOP_TIMEOUT_SECONDS = 15
 START_TIMEOUT_SECONDS = 60
@@ -41,11 +44,13 @@ class KafkaCluster:
 
     @classmethod
     @contextmanager
-    def start(cls, *, brokers: int, data_dir: Path, heap_mb: int = 192) -> Iterator[KafkaCluster]:
+    def start(
+        cls, *, brokers: int, data_dir: Path, heap_mb: int = 192, emit: Emit = ignore
+    ) -> Iterator[KafkaCluster]:
         """Run `brokers` brokers on free ports, with their data below `data_dir`."""
         settings = load_settings()
         java = find_java(cache_dir=settings.java.cache_dir)
-        jars = ensure_jars(JarSet.KAFKA, settings.java, java=java)
+        jars = ensure_jars(JarSet.KAFKA, settings.java, emit, java)
         command = BrokerCommand(
             java=java.executable,
             jars=jars,
