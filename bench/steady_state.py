@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
+from bench.topics import partitions_of, record_count
 
-from penstock.kafka import Admin, TopicPartition, describe_topics, end_offsets
-from penstock.names import Partition, TopicName
+from penstock.kafka import Admin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from penstock.kafka import Connection
+    from penstock.names import TopicName
 
 _SAMPLE_SECONDS = 0.1
 _WARM_SHARE = 0.2
@@ -80,19 +81,17 @@ def measure(
         input_records: how many the command will read.
     """
     with Admin(connection) as admin:
-        partitions = _partitions(admin, output)
-        before = _record_count(admin, partitions)
+        partitions = partitions_of(admin, output)
+        before = record_count(admin, partitions)
         started = time.monotonic()
         samples, usage = [Sample(0.0, 0)], _Usage()
         with subprocess.Popen(command) as process:
             while process.poll() is None:
                 usage.look_at(process.pid)
-                records = _record_count(admin, partitions) - before
+                records = record_count(admin, partitions) - before
                 samples.append(Sample(time.monotonic() - started, records))
                 time.sleep(_SAMPLE_SECONDS)
-        samples.append(
-            Sample(time.monotonic() - started, _record_count(admin, partitions) - before)
-        )
+        samples.append(Sample(time.monotonic() - started, record_count(admin, partitions) - before))
     if process.returncode != 0:
         sys.exit(f"`{' '.join(command)}` ended with status {process.returncode}")
     return _measurement(samples, usage, input_records)
@@ -147,14 +146,3 @@ class _Usage:
         except psutil.NoSuchProcess:
             return
         self.peak_memory_bytes = max(self.peak_memory_bytes, memory)
-
-
-def _partitions(admin: Admin, topic: TopicName) -> tuple[TopicPartition, ...]:
-    [description] = describe_topics(admin, [topic])
-    return tuple(
-        TopicPartition(topic, Partition(number)) for number in range(len(description.partitions))
-    )
-
-
-def _record_count(admin: Admin, partitions: Sequence[TopicPartition]) -> int:
-    return sum(end_offsets(admin, partitions).values())
