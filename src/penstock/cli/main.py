@@ -32,6 +32,7 @@ COMMANDS = {
     "up": ("platform", "up", "Start a real Kafka on this machine."),
     "validate": ("validate", "validate", "Check a project: declarations, then each flow."),
     "run": ("run", "run", "Run the pipeline of a project, and see how it does."),
+    "demo": ("demo", "demo", "Detect fraud in web logs for half a minute, and check the result."),
     "graph": ("graph", "graph", "Draw the pipeline of a project, as text or SVG."),
     "down": ("platform", "down", "Stop the Kafka on this machine; its data stays."),
     "platform": ("platform", "platform", "The local platform: status, logs, brokers."),
