@@ -115,11 +115,15 @@ class DriverCommand:
             key.startswith(fetched) for key in self.conf
         )
 
+    @property
+    def archived(self) -> tuple[str, ...]:
+        """The part of the command line on which an archive of classes depends."""
+        return (str(self.java.executable), *MODULE_OPTIONS, "-cp", class_path(self.jars))
+
     def build(self, properties: Path) -> list[str]:
         """Return the command line; `properties` is the file with the settings of the session."""
-        extra_jars = self.conf.get("spark.driver.extraClassPath")
         # An archive of classes fits a class path that begins like its own: additions come last.
-        jars = class_path(self.jars) + (os.pathsep + extra_jars if extra_jars else "")
+        extra_jars = self.conf.get("spark.driver.extraClassPath", "").split(os.pathsep)
         return [
             str(self.java.executable),
             *self.archive_options,
@@ -132,7 +136,7 @@ class DriverCommand:
             f"-Dlog4j2.configurationFile={LOG_CONFIG}",
             *shlex.split(self.conf.get("spark.driver.extraJavaOptions", "")),
             "-cp",
-            jars,
+            class_path([*self.jars, *(Path(jar) for jar in extra_jars if jar)]),
             *self._main(properties),
         ]
 
@@ -189,6 +193,14 @@ class DriverProcess:
     def is_alive(self) -> bool:
         """Whether the JVM runs."""
         return self._process.poll() is None
+
+    def lives_for(self, seconds: float) -> bool:
+        """Return whether the JVM runs and still does after `seconds`."""
+        try:
+            self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
 
     def died(self) -> DriverDiedError:
         """Return the error that tells how the JVM ended."""

@@ -17,15 +17,16 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
+from penstock.engine.archive import make_later, use_options
 from penstock.engine.driver import DriverCommand, DriverProcess, Tuning, spark_jars
 from penstock.engine.errors import SessionOpenError
 from penstock.engine.spark_settings import session_conf, session_settings, session_shape
 from penstock.events import Emit, StepFinished, StepStarted, ignore
-from penstock.java import JarSet, ensure_jars, find_java
+from penstock.java import JarSet, class_archive, ensure_jars, find_java
 from penstock.settings import JavaSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.engine.driver import GatewayAddress
+    from penstock.java import Java
     from penstock.settings import Settings
 
 STARTING = "starting Spark"
@@ -89,13 +91,23 @@ class SparkDriver:
 
     _open = Lock()
 
-    def __init__(self, process: DriverProcess, options: SessionOptions, emit: Emit) -> None:
-        """Take over a JVM that has just been started; `start` is the way to one."""
-        self.options = options
-        self._process, self._emit = process, emit
-        self._closed = False
+    def __init__(self, options: SessionOptions, emit: Emit) -> None:
+        """Start the JVM; `start` is the way to call this."""
+        java = find_java(cache_dir=options.java.cache_dir)
+        jars = ensure_jars(JarSet.SPARK, options.java, emit, java)
+        emit(StepStarted(step=STARTING))
+        self._emit, self._closed = emit, False
+        self._archive = class_archive(options.java.cache_dir, "spark", java, spark_jars(jars))
+        # Drivers that are to start quickly do too little for a list that serves pipelines.
+        records = options.tuning is Tuning.THROUGHPUT
+        self._class_list = self._archive.new_recording() if records else None
+        self._command = build_command(
+            options, java, jars, archive_options=use_options(self._archive, self._class_list)
+        )
+        self._process = DriverProcess(self._command, options.log_file)
+        _import_spark()
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="penstock-spark")
-        self._session: Future[SparkSession] = pool.submit(_connect, process, options)
+        self._session: Future[SparkSession] = pool.submit(_connect, self._process, options)
         pool.shutdown(wait=False)
 
     @classmethod
@@ -109,12 +121,10 @@ class SparkDriver:
         if not cls._open.acquire(blocking=False):
             raise SessionOpenError
         try:
-            process = DriverProcess(_command(options, emit), options.log_file)
+            return cls(options, emit)
         except BaseException:
             cls._open.release()
             raise
-        emit(StepStarted(step=STARTING))
-        return cls(process, options, emit)
 
     @property
     def pid(self) -> int:
@@ -139,12 +149,15 @@ class SparkDriver:
         self.require_alive()
         return session
 
-    def require_alive(self) -> None:
+    def require_alive(self, *, grace_seconds: float = 0) -> None:
         """Raise DriverDiedError, with the JVM's last words, when it has died.
 
         Call it when Spark fails in a way that may be the end of the JVM, such as a lost connection.
+
+        Args:
+            grace_seconds: how long to watch; connections end before the process does.
         """
-        if not self._process.is_alive:
+        if not self._process.lives_for(grace_seconds):
             raise self._process.died()
 
     def close(self, *, within_seconds: float = CLOSE_TIMEOUT_SECONDS) -> None:
@@ -159,6 +172,8 @@ class SparkDriver:
         try:
             self._process.end(within_seconds=within_seconds)
             _forget(self._session)
+            if self._class_list is not None:
+                make_later(self._archive, self._class_list, self._command.archived)
         finally:
             self._open.release()
 
@@ -182,21 +197,41 @@ def open_session(options: SessionOptions, *, emit: Emit = ignore) -> SparkDriver
     return driver
 
 
-def _command(options: SessionOptions, emit: Emit) -> DriverCommand:
-    java = find_java(cache_dir=options.java.cache_dir)
-    jars = ensure_jars(JarSet.SPARK, options.java, emit, java)
+def build_command(
+    options: SessionOptions,
+    java: Java,
+    jars: Sequence[Path],
+    *,
+    archive_options: Sequence[str] = (),
+) -> DriverCommand:
+    """Return how Java is called for a driver; executors of a cluster get `jars` through Spark."""
+    conf = dict(options.conf)
+    if not options.master.startswith("local"):
+        theirs = conf.get("spark.jars")
+        conf["spark.jars"] = ",".join([*map(str, jars), *([theirs] if theirs else [])])
     return DriverCommand(
         java=java,
         jars=spark_jars(jars),
         master=options.master,
         heap_mb=options.driver_memory_mb,
         tuning=options.tuning,
-        conf=options.conf,
+        conf=conf,
+        archive_options=tuple(archive_options),
     )
 
 
+def _import_spark() -> None:
+    """Import PySpark, which takes a while, in which the JVM starts.
+
+    Not in the other thread: the caller may import a project meanwhile, and two threads that import
+    PySpark see each other's modules half done.
+    """
+    import pyspark.java_gateway
+    import pyspark.logger
+    import pyspark.sql.functions  # noqa: F401
+
+
 def _connect(process: DriverProcess, options: SessionOptions) -> SparkSession:
-    # Importing PySpark takes a while, in which the JVM starts.
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
