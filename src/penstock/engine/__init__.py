@@ -1,6 +1,7 @@
 """Spark: the session of a driver process and what runs in it."""
 
 from penstock.engine.driver import Tuning
+from penstock.engine.enriching import enrich
 from penstock.engine.errors import DriverDiedError, DriverNotStartedError, SessionOpenError
 from penstock.engine.session import SessionOptions, SparkDriver, open_session, session_options
 from penstock.engine.spark_settings import (
@@ -22,6 +23,7 @@ __all__ = [
     "SessionShape",
     "SparkDriver",
     "Tuning",
+    "enrich",
     "open_session",
     "session_conf",
     "session_options",

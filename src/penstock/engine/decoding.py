@@ -5,8 +5,8 @@ record, and nothing throws for a wrong one. Whoever reads counts the rows with a
 them; `dead_letters.py` finds them again.
 
 JSON is read strictly: text after the object, a second object, a wrong type or single quotes make a
-record undecodable, which `from_json` alone would let pass. It sees the record inside an object of
-ours with a mark behind it: what does not end where it should never reaches the mark. Three things
+record undecodable, which `from_json` alone would let pass. It sees the record in an array of our
+own with a mark behind it: what does not end where it should never reaches the mark. Three things
 stay lenient: a string column takes any JSON value as its text, of a field given twice the last
 counts, and a number for a timestamp is seconds since 1970.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from penstock.engine.schemas import struct_of
 from penstock.pipeline import RECORD_COLUMN, Bytes, Csv, Json, Text
@@ -111,7 +111,7 @@ def counted(decoded: DataFrame, name: DatasetName) -> DataFrame:
     """Return the good rows of `decoded`; each batch tells how many were read and how many bad."""
     observed = decoded.observe(
         f"{METRIC_PREFIX}{name}",
-        F.count_if(F.col(BAD_COLUMN).isNotNull()).alias("undecodable"),
+        F.count(BAD_COLUMN).alias("undecodable"),
         F.count(F.lit(1)).alias("read"),
     )
     return observed.where(F.col(BAD_COLUMN).isNull()).drop(BAD_COLUMN)
@@ -192,29 +192,31 @@ class _JsonDecoder:
     schema: str
 
     def parsed(self, source: Column) -> Column:
-        text = F.concat(F.lit(f'{{"{_BODY}":'), _valid_text(source), F.lit(f',"{_MARK}":1}}'))
+        before, after = F.lit(f'{{"{_BODY}":['), F.lit(f'],"{_MARK}":1}}')
+        text = F.concat(before, _valid_text(source), after)
         return F.from_json(text, self._wrapper(), json_reading_options())
 
     def columns(self, parsed: Column) -> list[Column]:
-        body = parsed.getField(_BODY)
+        body = self.whole(parsed)
         return [body.getField(name).alias(name) for name in struct_of(self.schema).names]
 
     def whole(self, parsed: Column) -> Column:
-        return parsed.getField(_BODY)
+        return F.get(parsed.getField(_BODY), F.lit(0))
 
     def reason(self, source: Column, parsed: Column, what: str) -> Column:
-        good = (
-            parsed.getField(CORRUPT_COLUMN).isNull()
-            & parsed.getField(_MARK).isNotNull()
-            & parsed.getField(_BODY).isNotNull()
+        bad = (
+            parsed.getField(CORRUPT_COLUMN).isNotNull()
+            | parsed.getField(_MARK).isNull()
+            | self.whole(parsed).isNull()
+            | F.get(parsed.getField(_BODY), F.lit(1)).isNotNull()
         )
         named = F.lit(f"{what} is not a JSON object of `{self.schema}`")
-        return F.when(~good, _unless_utf8(source, what, named))
+        return F.when(bad, _unless_utf8(source, what, named))
 
     def _wrapper(self) -> StructType:
         return StructType(
             [
-                StructField(_BODY, struct_of(self.schema)),
+                StructField(_BODY, ArrayType(struct_of(self.schema))),
                 StructField(_MARK, IntegerType()),
                 StructField(CORRUPT_COLUMN, StringType()),
             ]

@@ -1,21 +1,20 @@
-"""Enriching: adding the columns of reference data to the rows of a flow."""
+"""Enriching: adding the columns of reference data to the rows of a flow.
+
+`penstock.engine` offers `enrich`, so Spark is imported by the functions here and not with the
+module: the driver's JVM should be starting before Python loads it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
-from pyspark.sql.pandas.types import to_arrow_type
-
 from penstock.engine.flow_errors import LookupColumnsError
-from penstock.engine.schemas import named, struct_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from penstock.names import DatasetName
@@ -59,6 +58,8 @@ def enrich(
 
 
 def _by_join(frame: DataFrame, lookup: DataFrame, on: str | Sequence[str] | None) -> DataFrame:
+    from pyspark.sql import functions as F
+
     wanted = _names(on)
     shared = wanted or [name for name in lookup.columns if name in frame.columns]
     missing = [n for n in shared if n not in frame.columns or n not in lookup.columns]
@@ -70,6 +71,11 @@ def _by_join(frame: DataFrame, lookup: DataFrame, on: str | Sequence[str] | None
 def _by_function(
     frame: DataFrame, lookup: FunctionLookup, on: str | Sequence[str] | None
 ) -> DataFrame:
+    from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    from penstock.engine.schemas import named, struct_of
+
     wanted = _names(on) or [lookup.source.key]
     added = struct_of(lookup.source.schema)
     taken = [name for name in added.names if name in frame.columns]
@@ -107,6 +113,8 @@ def _fetched(
     struct: pa.StructType,
     keys: pa.Array,
 ) -> pa.Array:
+    import pyarrow as pa
+
     encoded = keys.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     try:

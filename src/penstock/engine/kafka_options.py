@@ -32,8 +32,14 @@ SOURCE_TUNING: Mapping[str, str] = {
 }
 SINK_TUNING: Mapping[str, str] = {
     "kafka.compression.type": "lz4",
+    # Waiting for fuller batches costs no latency: Spark flushes at the end of each task.
     "kafka.linger.ms": "5",
     "kafka.batch.size": str(128 * 1024),
+}
+REAL_TIME_SINK_TUNING: Mapping[str, str] = {
+    # Tasks of real-time mode go on for seconds: what waits there is latency.
+    "kafka.compression.type": "lz4",
+    "kafka.linger.ms": "0",
 }
 
 

@@ -23,7 +23,7 @@ from penstock.engine.encoding import (
     value_column,
 )
 from penstock.engine.envelope import DeadLetterClass, envelope, place_in_topic
-from penstock.engine.kafka_options import SINK_TUNING
+from penstock.engine.kafka_options import REAL_TIME_SINK_TUNING, SINK_TUNING
 from penstock.engine.schemas import named
 from penstock.engine.tables import BatchIdentity, ensure_table, table_rows, write_rows
 from penstock.pipeline import (
@@ -112,7 +112,8 @@ class _Writer:
         self, *, flow: Flow, pipeline: Pipeline, kafka: Mapping[str, str], tables: TableLocations
     ) -> None:
         self._flow, self._pipeline, self._tables = flow, pipeline, tables
-        self._kafka = {**kafka, **SINK_TUNING}
+        real_time = isinstance(flow.trigger, RealTime)
+        self._kafka = {**kafka, **(REAL_TIME_SINK_TUNING if real_time else SINK_TUNING)}
         self._topics: dict[str, Topic] = {}
         self._target_tables: dict[str, Table] = {}
         for route, target in pipeline.targets(flow).items():
@@ -145,14 +146,14 @@ class _Writer:
         return self._to_table(observed, table)
 
     def write(self, frame: DataFrame, *, identity: BatchIdentity | None) -> None:
-        """Write a batch to every target."""
+        """Write a batch to every target; evaluated once, also when that takes several jobs."""
+        if not self._target_tables:
+            self._write_topics(frame)
+            return
         kept = frame.persist()
         try:
             self._write_topics(kept)
-            for route, table in self._target_tables.items():
-                rows = kept.where(named(ROUTE_COLUMN) == route) if self._flow.is_routed else kept
-                path = self._tables.path(table)
-                write_rows(rows, table, path, mode=self._flow.output_mode, identity=identity)
+            self._write_tables(kept, identity)
         finally:
             kept.unpersist()
 
@@ -167,6 +168,12 @@ class _Writer:
             return
         records = self._to_topics(frame)
         records.write.format("kafka").options(**self._kafka).save()
+
+    def _write_tables(self, frame: DataFrame, identity: BatchIdentity | None) -> None:
+        for route, table in self._target_tables.items():
+            rows = frame.where(named(ROUTE_COLUMN) == route) if self._flow.is_routed else frame
+            path = self._tables.path(table)
+            write_rows(rows, table, path, mode=self._flow.output_mode, identity=identity)
 
     def _to_table(self, frame: DataFrame, table: Table) -> DataStreamWriter:
         rows, path = table_rows(frame, table), self._tables.path(table)
