@@ -9,7 +9,7 @@ of the target. Nothing is read, started or written.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
@@ -37,6 +37,7 @@ from penstock.errors import PenstockError
 from penstock.pipeline import (
     RESERVED_COLUMNS,
     Lookup,
+    Table,
     Topic,
     View,
 )
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from penstock.engine.plan_checks import Finding
     from penstock.errors import Origin
     from penstock.names import DatasetName, FlowName
-    from penstock.pipeline import Flow, Pipeline, Table
+    from penstock.pipeline import Flow, Pipeline
 
 
 def analyze(
@@ -101,6 +102,9 @@ class _Analysis:
         session = self._session(flow)
         if not all(usable):
             raise _UnknownInputError
+        for source in self._pipeline.sources(flow):
+            if isinstance(source, Table):
+                self._columns_of_table(source)  # the flow that writes it comes first
         frame = self._frame(flow, session)
         if frame is None:
             return None
@@ -117,12 +121,15 @@ class _Analysis:
         return session
 
     def _frame(self, flow: Flow, session: SparkSession) -> DataFrame | None:
+        _activate(session)
         inputs = EmptyInputs(session, self._pipeline, flow, table_columns=self._columns_of_table)
         try:
             return apply_flow(flow, {name: inputs.frame(name) for name in flow.reads})
         except PenstockError as err:
             self._add(_explained(err, self._pipeline))
             return None
+        finally:
+            _activate(self._spark)
 
     def _columns_of_table(self, table: Table) -> StructType:
         if table.schema is not None:
@@ -150,6 +157,12 @@ class _Analysis:
         known = {(item.code, item.message, item.origin) for item in self.problems}
         if (problem.code, problem.message, problem.origin) not in known:
             self.problems.append(problem)
+
+
+def _activate(session: SparkSession) -> None:
+    """Let functions find `session`, and Spark note on which line an expression is made."""
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - not in Spark's Python
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
 
 
 def _names(pipeline: Pipeline, flow: Flow) -> Iterator[DatasetName]:

@@ -104,4 +104,5 @@ def _plain(quoted: str) -> str:
 
 def _lower(text: str) -> str:
     """Return `text` as the middle of a message; words such as `USING` stay as they are."""
+    text = text.rstrip(";")
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
