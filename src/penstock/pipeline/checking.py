@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -59,7 +60,7 @@ def _adapters(cls: Hashable) -> dict[str, TypeAdapter[object]]:
 
 def _reason(err: ValidationError, value: object) -> str:
     fault = err.errors(include_url=False)[0]
-    text = fault["msg"].removeprefix("Value error, ").replace("Input", "it", 1)
+    text = re.sub(r"^(Input|String)\b", "it", fault["msg"].removeprefix("Value error, "))
     if fault["type"] == "value_error":
         return text
     # Elsewhere the place names branches of types, which say nothing to a user.

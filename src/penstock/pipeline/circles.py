@@ -10,28 +10,32 @@ from penstock.pipeline.datasets import Lookup, View
 from penstock.pipeline.errors import CycleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from penstock.errors import Origin
     from penstock.pipeline.datasets import Dataset
     from penstock.pipeline.flows import Flow
 
+_FLOW = "flow "
+
 
 def cycles(datasets: Sequence[Dataset], flows: Sequence[Flow]) -> Iterator[CycleError]:
     """Yield a problem for each circle, at the flow or view that closes it."""
-    inputs: dict[str, set[str]] = {}
+    inputs: dict[str, list[str]] = {}
     makers: dict[str, Origin] = {}
     for maker, made, reads, origin in _makers(datasets, flows):
         makers[maker] = origin
-        inputs.setdefault(maker, set()).update(reads)
-        for name in made:
-            inputs.setdefault(name, set()).add(maker)
+        inputs.setdefault(maker, []).extend(reads)
+        for name in dict.fromkeys(made):
+            inputs.setdefault(name, []).append(maker)
     while (way := _circle(inputs)) is not None:
-        # Begin with a dataset, so that the last one is who makes it.
-        start = next(index for index, item in enumerate(way) if item not in makers)
+        # The last one is who makes the first: a flow if there is any, as its target can change.
+        last = next((item for item in way if item.startswith(_FLOW)), None)
+        last = last or next(item for item in way if item in makers)
+        start = way.index(last) + 1
         way = way[start:] + way[:start]
-        yield CycleError(_shown(way), origin=makers[way[-1]])
-        inputs[way[0]].discard(way[-1])
+        yield CycleError(_shown(way), origin=makers[last])
+        inputs[way[0]].remove(last)
 
 
 def _makers(
@@ -47,7 +51,7 @@ def _makers(
             case _:
                 pass
     for flow in flows:
-        yield f"flow {flow.name}", tuple(flow.targets.values()), flow.reads, flow.origin
+        yield f"{_FLOW}{flow.name}", tuple(flow.targets.values()), flow.reads, flow.origin
 
 
 def _shown(way: Sequence[str]) -> list[str]:
@@ -59,7 +63,7 @@ def _shown(way: Sequence[str]) -> list[str]:
     ]
 
 
-def _circle(inputs: dict[str, set[str]]) -> list[str] | None:
+def _circle(inputs: Mapping[str, Sequence[str]]) -> list[str] | None:
     """Return a way from an item round to the one before it, or None."""
     try:
         TopologicalSorter(inputs).prepare()

@@ -4,6 +4,7 @@ All of it is inert data. Who opens what is in `engine/reading.py` and `engine/wr
 functions users call are in `declaring.py`. Annotations carry the checks of each setting.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -31,7 +32,7 @@ from penstock.pipeline.formats import (
 from penstock.pipeline.schemas import column_types
 from penstock.pipeline.spans import parse_span
 
-_KAFKA_NAME = r"^[A-Za-z0-9._-]{1,249}$"
+_KAFKA_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LIKE_THE_DATASET = TopicName("")
 
 
@@ -59,6 +60,20 @@ def is_identifier(value: str) -> str:
     """Return `value` if flows and checkpoints can use it as a name."""
     if not value.isidentifier() or not value.isascii() or value.startswith("_"):
         reason = f"`{value}` is not a Python identifier of plain letters that starts with a letter"
+        raise ValueError(reason)
+    return value
+
+
+def _is_kafka_name(value: str) -> str:
+    if not _KAFKA_NAME.fullmatch(value) or value in (".", ".."):
+        reason = f"`{value}` is not made of up to 249 letters, digits, `.`, `_` and `-`"
+        raise ValueError(reason)
+    return value
+
+
+def _takes_time(value: timedelta) -> timedelta:
+    if not value:
+        reason = "it must be longer than no time at all"
         raise ValueError(reason)
     return value
 
@@ -117,7 +132,7 @@ class Topic(Described):
     key: Names = ()
     """The columns that make the key when the topic is written."""
     key_format: _RecordFormat = field(default_factory=Text)
-    kafka_name: Annotated[TopicName, Field(pattern=_KAFKA_NAME)] = _LIKE_THE_DATASET
+    kafka_name: Annotated[TopicName, AfterValidator(_is_kafka_name)] = _LIKE_THE_DATASET
     """What Kafka calls it: `name`, unless something else is given."""
     external: StrictBool = False
     """Somebody else's: never created and never altered."""
@@ -239,7 +254,7 @@ class Lookup(Described):
 
     source: Annotated[LookupFile | LookupFunction | DatasetName, PlainValidator(_checked_source)]
     """A name is that of a table, or of a compacted topic of which the last value per key counts."""
-    reload_every: Annotated[Span, Field(gt=timedelta(0))] | None = timedelta(seconds=10)
+    reload_every: Annotated[Span, AfterValidator(_takes_time)] | None = timedelta(seconds=10)
     """How often to look for a change, which alone reloads; None: what was there at the start."""
 
 

@@ -23,6 +23,7 @@ from penstock.pipeline.validation import problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import ModuleType
 
     from penstock.errors import PenstockError
     from penstock.names import PipelineName
@@ -33,7 +34,7 @@ class _Loaded:
     """What the last load left in this process: the next one, of any project, removes it."""
 
     folder: Path | None = None
-    modules: set[str] = field(default_factory=set)
+    modules: dict[str, ModuleType] = field(default_factory=dict)
 
 
 _loaded = _Loaded()
@@ -116,19 +117,22 @@ def _importable(folder: Path) -> Iterator[None]:
         sys.path.append(str(folder))
         _loaded.folder = folder
         _loaded.modules = {
-            name for name in set(sys.modules) - before if _is_below(sys.modules[name], folder)
+            name: module
+            for name, module in sys.modules.items()
+            if name not in before and _is_below(module, folder)
         }
 
 
 def _forget() -> None:
-    for name in _loaded.modules:
-        sys.modules.pop(name, None)
-    if _loaded.folder is not None:
+    for name, module in _loaded.modules.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+    if str(_loaded.folder) in sys.path:
         sys.path.remove(str(_loaded.folder))
-    _loaded.folder, _loaded.modules = None, set()
+    _loaded.folder, _loaded.modules = None, {}
 
 
-def _is_below(module: object, folder: Path) -> bool:
+def _is_below(module: ModuleType, folder: Path) -> bool:
     """Tell a module of the project from one that is installed: those are never dropped."""
     file = getattr(module, "__file__", None)
     places = [file] if file else list(getattr(module, "__path__", ()))

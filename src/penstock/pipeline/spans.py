@@ -43,4 +43,5 @@ def parse_span(text: str) -> timedelta | None:
 
 
 def _unit_seconds(unit: str) -> float | None:
-    return _UNIT_SECONDS.get(unit) or _UNIT_SECONDS.get(unit.removesuffix("s"))
+    word = unit.removesuffix("s") if len(unit) > 3 else unit  # `days`, but not `ds`
+    return _UNIT_SECONDS.get(word)

@@ -65,7 +65,7 @@ def test_the_table_has_every_key_its_value_and_its_source(
         ("spark.warehouse", str(tmp_path / "data" / "tables"), "default"),
         ("spark.conf", "-", "default"),
         ("pipeline.name", "-", "default"),
-        ("pipeline.files", "*.py", "default"),
+        ("pipeline.files", "flows.py,flows/**/*.py", "default"),
         ("pipeline.restart_limit", "5", "default"),
         ("pipeline.restart_window_seconds", "600.0", "default"),
     ]
@@ -102,7 +102,7 @@ def test_a_wrong_file_is_an_error_with_its_place(penstock: Penstock, tmp_path: P
         2,
         "",
         "error[PEN-002]: `platform.prot` is not a setting\n"
-        f"  at {path}\n\nhint: did you mean `platform.port`?\n",
+        "  at penstock.toml\n\nhint: did you mean `platform.port`?\n",
     )
 
 
