@@ -133,7 +133,7 @@ def _facts_of_aggregate(node: Any) -> dict[str, Any]:  # noqa: ANN401 - an objec
 
 
 def _facts_of_source(node: Any) -> dict[str, Any]:  # noqa: ANN401 - an object of the JVM
-    name = str(node.sourceIdentifyingName().toString())
+    name = str(node.sourceIdentifyingName().toString()).removeprefix('name="').removesuffix('"')
     return {"source_format": str(node.sourceName()), "column": name}
 
 

@@ -119,7 +119,7 @@ def _source_problems(
 ) -> Iterator[NotRealTimeError]:
     read = Counter(node.column for node in plan.streaming("StreamingRelationV2"))
     for name in sorted(name for name, count in read.items() if count > 1):
-        yield _problem(flow, f"it uses {name} twice", "read it once, in one expression", ())
+        yield _problem(flow, f"it uses `{name}` twice", "read it once, in one expression", ())
     for source in sources:
         if isinstance(source, Topic):
             yield from _limit_problems(flow, source)

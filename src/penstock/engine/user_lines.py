@@ -18,7 +18,7 @@ from penstock.names import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-_COLUMN = re.compile(r"`((?:[^`]|``)+)`")
+_COLUMN = re.compile(r"(?:`(?:[^`]|``)+`\.?)+")
 
 
 def line_of_call(function: Callable[..., Any], names: Collection[str]) -> Origin | None:
