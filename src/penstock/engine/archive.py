@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DUMP_TIMEOUT_SECONDS = 900
 """On an idle machine it takes one minute; at the lowest priority it may have to wait for others."""
 
-FINISHED_BATCH = "org/apache/spark/sql/execution/streaming/checkpointing/CommitMetadata "
+FINISHED_BATCH = "org/apache/spark/sql/execution/streaming/checkpointing/CommitMetadata"
 """In the list of a driver that has finished a batch; earlier lists lack what makes starts slow."""
 
 _DUMP_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -96,10 +96,11 @@ def _dumped(recording: Path, class_list: Path, java: Sequence[str]) -> bool:
 
 def _has_finished_batch(class_list: Path) -> bool:
     try:
-        text = class_list.read_text(encoding="utf-8", errors="replace")
+        lines = class_list.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
-    return FINISHED_BATCH in text
+    # A line has the name of a class, and then where it came from.
+    return any(line.partition(" ")[0] == FINISHED_BATCH for line in lines)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from penstock.engine import DriverNotStartedError, SessionOpenError, SparkDriver
-from penstock.engine.archive import make, use_options
+from penstock.engine.archive import FINISHED_BATCH, make_later, use_options
 from penstock.engine.driver import GATEWAY, DriverCommand, DriverProcess, spark_jars
 from penstock.engine.session import build_command
 from penstock.java import JarSet, class_archive, ensure_jars, find_java
@@ -63,11 +63,12 @@ def test_classes_come_from_the_archive_once_there_is_one(tmp_path: Path) -> None
     first = build_command(options, java, jars, archive_options=use_options(archive, classes))
     _run_until_gateway(first, tmp_path)
     lines = classes.read_text().splitlines()
-    classes.write_text("".join(f"{line}\n" for line in lines if _is_needed(line)))
+    few = [FINISHED_BATCH, *(line for line in lines if _is_needed(line))]
+    classes.write_text("".join(f"{line}\n" for line in few))
 
-    make(archive, classes, first.archived)
+    make_later(archive, classes, first.archived)
 
-    assert sorted(path.suffix for path in archive.path.parent.iterdir()) == [".jsa", ".lock"]
+    eventually(lambda: _suffixes(archive.path.parent) == [".jsa", ".lock"], within_seconds=90)
     loaded = tmp_path / "loaded"
     using = (*use_options(archive, None), f"-Xlog:class+load:file={loaded}")
     _run_until_gateway(replace(first, archive_options=using), tmp_path)
@@ -172,6 +173,10 @@ def start_process(folder: Path, conf: dict[str, str] | None = None) -> DriverPro
 def _is_needed(line: str) -> bool:
     name = line.split()[0]
     return name.startswith("java/lang/") or name == GATEWAY.replace(".", "/")
+
+
+def _suffixes(folder: Path) -> list[str]:
+    return sorted(path.suffix for path in folder.iterdir())
 
 
 def _run_until_gateway(command: DriverCommand, folder: Path) -> None:

@@ -123,7 +123,7 @@ def test_without_an_archive_classes_are_listed_and_with_one_it_is_used(tmp_path:
 
 def test_the_list_of_a_driver_that_finished_no_batch_is_thrown_away(tmp_path: Path) -> None:
     classes = tmp_path / "classes"
-    classes.write_text(f"java/lang/Object id: 0\n{FINISHED_BATCH.strip()}Base id: 1\n")
+    classes.write_text(f"java/lang/Object id: 0\n{FINISHED_BATCH}Base id: 1\n")
 
     make_later(ClassArchive(tmp_path / "a.jsa"), classes, ["/no/java"])
 
