@@ -11,9 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Observation
-from pyspark.sql import functions as F
-
 from penstock.engine.dead_letters import write_dead_letters
 from penstock.engine.file_source import file_batch
 from penstock.engine.reading import apply_flow, apply_view
@@ -57,9 +54,6 @@ class BoundedResult:
 
     flow: FlowName
     ranges: Mapping[TopicPartition, tuple[Offset, Offset]]
-    input_rows: int
-    """Records of topics that could be decoded."""
-
     output_rows: int
     dead_letters: int
 
@@ -95,7 +89,6 @@ class BoundedRun:
     ) -> None:
         self._flow, self._reader, self._ranges, self._tables = flow, reader, ranges, tables
         self._inputs: dict[DatasetName, DataFrame | FunctionLookup] = {}
-        self._counts: list[Observation] = []
 
     def run(self) -> BoundedResult:
         """Read, compute, write to the flow's targets, and keep what could not be decoded.
@@ -105,15 +98,7 @@ class BoundedRun:
             InvalidPipelineError: the flow's columns are not those of a target.
         """
         frame = apply_flow(self._flow, {name: self._input(name) for name in self._flow.reads})
-        written = Observation("penstock_output")
-        options = self._reader.options
-        write_batch(
-            frame.observe(written, F.count(F.lit(1)).alias("rows")),
-            self._flow,
-            options.pipeline,
-            kafka=options.kafka,
-            tables=self._tables,
-        )
+        rows = self._write(frame)
         topics = [name for name in self._inputs if name in self._ranges]
         lost = (
             write_dead_letters(self._reader, self._flow, name, self._ranges[name])
@@ -122,10 +107,21 @@ class BoundedRun:
         return BoundedResult(
             flow=self._flow.name,
             ranges={place: span for name in topics for place, span in self._ranges[name].items()},
-            input_rows=sum(int(count.get["rows"]) for count in self._counts),
-            output_rows=int(written.get["rows"]),
+            output_rows=rows,
             dead_letters=sum(lost),
         )
+
+    def _write(self, frame: DataFrame) -> int:
+        options = self._reader.options
+        kept = frame.persist()
+        try:
+            count = kept.count()
+            write_batch(
+                kept, self._flow, options.pipeline, kafka=options.kafka, tables=self._tables
+            )
+        finally:
+            kept.unpersist()
+        return count
 
     def _input(self, name: DatasetName) -> DataFrame | FunctionLookup:
         if name not in self._inputs:
@@ -136,10 +132,7 @@ class BoundedRun:
         dataset = self._reader.options.pipeline.dataset(name)
         match dataset:
             case Topic():
-                count = Observation(f"penstock_input_{name}")
-                self._counts.append(count)
-                frame = self._reader.bounded(name, self._ranges[name])
-                return frame.observe(count, F.count(F.lit(1)).alias("rows"))
+                return self._reader.bounded(name, self._ranges[name])
             case Table():
                 spark = self._reader.spark
                 return spark.read.format(dataset.format).load(self._tables.path(dataset))

@@ -8,9 +8,7 @@ happens at least once: whoever calls remembers which batches are done (`checkpoi
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
-from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from penstock.engine.decoding import BAD_COLUMN, with_reason
@@ -73,9 +71,16 @@ def write_file_dead_letters(
 
 
 def _write(letters: DataFrame, reader: Reader) -> int:
-    count = Observation(f"dead_letters_{uuid4().hex}")
-    options = {**reader.options.kafka, **SINK_TUNING}
-    observed = letters.observe(count, F.count(F.lit(1)).alias("count"))
-    topic = reader.options.pipeline.dead_letters
-    observed.write.format("kafka").options(**options).option("topic", topic).save()
-    return int(count.get["count"])
+    # Kept and counted first: Spark's `Observation` has been seen to wait for ever for its count.
+    kept = letters.persist()
+    try:
+        count = kept.count()
+        if count:
+            options = {**reader.options.kafka, **SINK_TUNING}
+            topic = reader.options.pipeline.dead_letters
+            kept.write.format("kafka").options(**options).option("topic", topic).mode(
+                "append"
+            ).save()
+        return count
+    finally:
+        kept.unpersist()
