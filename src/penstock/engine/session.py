@@ -169,8 +169,10 @@ class SparkDriver:
         if self._closed:
             return
         self._closed = True
+        # Whoever gives up on a driver that is still starting has found a mistake to report.
+        is_starting = not self._session.done()
         try:
-            self._process.end(within_seconds=within_seconds)
+            self._process.end(within_seconds=0 if is_starting else within_seconds)
             _forget(self._session)
             if self._class_list is not None:
                 make_later(self._archive, self._class_list, self._command.archived)
@@ -273,13 +275,18 @@ def _variables(**variables: str) -> Iterator[None]:
 
 
 def _quieten() -> None:
-    """Keep PySpark from printing a line of JSON for each error that it raises anyway."""
+    """Keep PySpark from printing what it raises anyway."""
     import logging
 
+    from py4j import java_gateway
     from pyspark.logger import PySparkLogger
 
+    # A line of JSON for each error in a query.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    # A lost connection and Ctrl-C go to the root logger, which sets itself up to print them; the
+    # library's own logger prints when the program asks for it.
+    vars(java_gateway)["logging"] = java_gateway.logger
 
 
 def _forget(session: Future[SparkSession]) -> None:

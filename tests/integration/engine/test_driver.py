@@ -92,10 +92,13 @@ QUIET = """
 import json, os, signal, sys
 from pathlib import Path
 from pyspark.errors import PySparkException
-from penstock.engine import DriverDiedError, open_session
+from penstock.engine import DriverDiedError, SparkDriver, open_session
 from support.driver import driver_options
 
 options = driver_options(Path(sys.argv[1]))
+with SparkDriver.start(options) as abandoned:
+    pass
+
 with open_session(options) as first:
     spark = first.session()
     try:
@@ -111,13 +114,14 @@ with open_session(options) as second:
         second.require_alive(grace_seconds=10)
     except DriverDiedError as err:
         status = err.status
-print(json.dumps({"jvm": first.pid, "worker": workers[0], "status": status}))
+pids = [abandoned.pid, first.pid, second.pid]
+print(json.dumps({"jvms": pids, "worker": workers[0], "status": status}))
 """
 
 
 @pytest.mark.timeout(300)  # two sessions, one after the other
 def test_nothing_but_our_own_output_reaches_the_terminal(tmp_path: Path) -> None:
-    """Neither an error of Spark's, nor the log, nor the death of a JVM."""
+    """Neither an error of Spark's, nor its log, nor a JVM that is abandoned, ended or killed."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", QUIET, str(tmp_path)],
         env=os.environ | {"PYTHONPATH": str(TESTS)},
@@ -128,7 +132,7 @@ def test_nothing_but_our_own_output_reaches_the_terminal(tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "")
     said = json.loads(done.stdout)
     assert (said["worker"], said["status"]) == (sys.executable, -signal.SIGKILL)
-    assert not psutil.pid_exists(said["jvm"])
+    assert [pid for pid in said["jvms"] if psutil.pid_exists(pid)] == []
     log = (tmp_path / "spark.log").read_text().splitlines()
     assert [line.partition("] ")[2] for line in log if "heard" in line] == ["WARN heard (a.test)"]
 
