@@ -2,6 +2,8 @@
 
 import importlib
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -32,3 +34,29 @@ def _as_the_linter_sorts(name: str) -> tuple[int, str]:
     if name.isupper():
         return (0, name)
     return (1, name) if name[0].isupper() else (2, name)
+
+
+def test_what_a_project_needs_is_in_the_package_itself() -> None:
+    clients = {"Consumer", "DatabaseOffsets", "Producer", "Record", "worker"}
+    datasets = {"files", "lookup", "rate", "socket", "table", "topic", "view"}
+    formats = {"bytes", "csv", "json", "orc", "parquet", "text"}
+    lookups = {"csv_file", "enrich", "json_file", "orc_file", "parquet_file"}
+    assert set(penstock.__all__) == {"flow"} | clients | datasets | formats | lookups
+
+
+def test_names_are_imported_when_they_are_first_used() -> None:
+    program = (
+        "import sys, penstock\n"
+        "before = {'pydantic', 'confluent_kafka', 'pyspark'} & set(sys.modules)\n"
+        "penstock.topic\n"
+        "after = {'pydantic', 'confluent_kafka', 'pyspark'} & set(sys.modules)\n"
+        "print(sorted(before), sorted(after))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[] ['pydantic']\n"
+
+
+def test_a_name_that_is_not_there_is_missing_as_anywhere() -> None:
+    assert not hasattr(penstock, "topics")

@@ -149,10 +149,10 @@ def cli(*, verbose: bool) -> None:
 
     \b
     First steps:
+      penstock init shop; cd shop                   a small project
       penstock up                                   a real Kafka, no Docker
-      penstock topics create orders --partitions 3
-      seq 1 1000 | penstock produce orders
-      penstock consume orders --from beginning --limit 5
+      penstock run                                  Ctrl-C stops it
+      penstock consume warnings --from beginning --limit 5
       penstock down
 
     Every command that prints data takes --json. Exit status: 0 ok, 1 failed, 2 wrong usage.
