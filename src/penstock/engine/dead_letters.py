@@ -71,16 +71,15 @@ def write_file_dead_letters(
 
 
 def _write(letters: DataFrame, reader: Reader) -> int:
-    # Kept and counted first: Spark's `Observation` has been seen to wait for ever for its count.
+    # Kept and counted first: Spark's writer runs a plan of its own, of which an `Observation` may
+    # never hear, and there are few of them.
     kept = letters.persist()
     try:
         count = kept.count()
         if count:
             options = {**reader.options.kafka, **SINK_TUNING}
-            topic = reader.options.pipeline.dead_letters
-            kept.write.format("kafka").options(**options).option("topic", topic).mode(
-                "append"
-            ).save()
+            options["topic"] = reader.options.pipeline.dead_letters
+            kept.write.format("kafka").options(**options).mode("append").save()
         return count
     finally:
         kept.unpersist()

@@ -14,6 +14,8 @@ counts, and a number for a timestamp is seconds since 1970.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from pyspark.sql import functions as F
@@ -209,6 +211,7 @@ class _JsonDecoder:
             | parsed.getField(_MARK).isNull()
             | self.whole(parsed).isNull()
             | F.get(parsed.getField(_BODY), F.lit(1)).isNotNull()
+            | _lacks_required(self.schema, self.whole(parsed))
         )
         named = F.lit(f"{what} is not a JSON object of `{self.schema}`")
         return F.when(bad, _unless_utf8(source, what, named))
@@ -240,12 +243,23 @@ class _CsvDecoder:
         return F.when(parsed.isNotNull(), F.struct(*self.columns(parsed)))
 
     def reason(self, source: Column, parsed: Column, what: str) -> Column:
-        bad = parsed.isNull() | parsed.getField(CORRUPT_COLUMN).isNotNull()
+        bad = (
+            parsed.isNull()
+            | parsed.getField(CORRUPT_COLUMN).isNotNull()
+            | _lacks_required(self.format.schema, parsed)
+        )
         if len(struct_of(self.format.schema)) > 1:
             # An empty text has one empty field, but Spark gives a row of nulls and no complaint.
             bad = bad | (F.length(source) == 0)
         named = F.lit(f"{what} is not CSV of `{self.format.schema}`")
         return F.when(bad, _unless_utf8(source, what, named))
+
+
+def _lacks_required(schema: str, whole: Column) -> Column:
+    """Tell whether a column that is declared `NOT NULL` is null, which Spark's parsers ignore."""
+    required = [field.name for field in struct_of(schema) if not field.nullable]
+    nulls = (whole.getField(name).isNull() for name in required)
+    return reduce(or_, nulls, F.lit(False))  # noqa: FBT003 - a literal of Spark
 
 
 def _unless_utf8(source: Column, what: str, reason: Column) -> Column:

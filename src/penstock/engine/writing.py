@@ -50,8 +50,11 @@ if TYPE_CHECKING:
     from penstock.engine.tables import TableLocations
     from penstock.pipeline import Flow, Pipeline, Trigger
 
-OUTPUT_METRIC = "penstock_output"
-"""What a batch observed of the rows it wrote to tables (`rows`); Kafka's sink counts by itself."""
+OUTPUT_METRIC = "penstock-output"
+"""What a batch observed of the rows it wrote to tables (`rows`); Kafka's sink counts by itself.
+
+No dataset can be called so that its metric has this name.
+"""
 
 _QUERY_ID_PROPERTY = "sql.streaming.queryId"
 
@@ -167,7 +170,7 @@ class _Writer:
         if not self._topics and not self._flow.is_routed:
             return
         records = self._to_topics(frame)
-        records.write.format("kafka").options(**self._kafka).save()
+        records.write.format("kafka").options(**self._kafka).mode("append").save()
 
     def _write_tables(self, frame: DataFrame, identity: BatchIdentity | None) -> None:
         for route, table in self._target_tables.items():

@@ -147,6 +147,14 @@ def test_csv_has_the_separator_and_the_null_of_its_declaration(spark: SparkSessi
     assert found == [("a,b", 1), (None, None), ("", 2)]
 
 
+def test_a_null_in_a_column_that_must_not_be_null_is_undecodable(spark: SparkSession) -> None:
+    schema = "n int NOT NULL, word string"
+    as_json = outcomes(decode(raw(spark, [b'{"n":1}', b"{}"]), topic_of(json(schema))))
+    as_csv = outcomes(decode(raw(spark, [b"1,", b",w"]), topic_of(csv(schema))))
+    assert as_json == [(1, None), f"value is not a JSON object of `{schema}`"]
+    assert as_csv == [(1, None), f"value is not CSV of `{schema}`"]
+
+
 def test_text_is_utf_8_and_bytes_are_anything(spark: SparkSession) -> None:
     values = [b"", b"w", "\u00e9".encode(), b"\xff", b"\xed\xa0\x80", None]
     wrong = "value is not valid UTF-8"
