@@ -50,9 +50,10 @@ def call(function: Callable[..., Any], arguments: Mapping[Any, Any], *, who: str
 def carry_modules(folder: Path) -> None:
     """Let the project's modules go to Spark's workers inside the functions that use them."""
     start = str(folder)  # comparing texts first: there are a thousand modules
-    for module in [*sys.modules.values()]:
+    for name, module in [*sys.modules.items()]:
         file = getattr(module, "__file__", None)
-        if not file or not file.startswith(start) or module.__name__ == "__main__":
+        # A script that was started goes by value anyway, and is there under two names.
+        if not file or not file.startswith(start) or not name == module.__name__ != "__main__":
             continue
         if is_project_file(Path(file), folder):
             register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # untyped in PySpark
