@@ -75,7 +75,7 @@ def run(
       penstock run --once --json
     """
     from penstock.cli.run_output import Steps
-    from penstock.control import RunOptions
+    from penstock.control import RunOptions, only_run
     from penstock.engine import SparkDriver, session_options
 
     settings = project_settings(project, profile, bootstrap=bootstrap)
@@ -88,8 +88,11 @@ def run(
     )
     steps = Steps()
     try:
-        # Java starts while the project is imported and the topics are compared.
-        with SparkDriver.start(session, emit=steps.emit) as driver:
+        with (
+            only_run(settings.spark.checkpoint_root, name),
+            # Java starts while the project is imported and the topics are compared.
+            SparkDriver.start(session, emit=steps.emit) as driver,
+        ):
             pipeline = declared_pipeline(project, settings)
             options = RunOptions(
                 pipeline=pipeline,

@@ -101,10 +101,12 @@ class PlainOutput:
         self._steps, self._status, self._clock = steps, status, clock
         self._next_line: dict[FlowName, float] = {}
         self._told: dict[FlowName, BatchFinished | None] = {}
+        self._has_begun = False
 
     def notify(self, event: PipelineEvent) -> None:
         """Write a line, if there is something to tell."""
         self._steps.close()
+        self._has_begun = True
         self._status.apply(event)
         told = sentence(event)
         if told is not None:
@@ -117,9 +119,9 @@ class PlainOutput:
         click.echo(STOPPING, err=True)
 
     def close(self) -> None:
-        """Write the summary, unless no flow was ever started."""
+        """Write the summary, unless nothing has ever happened."""
         self._steps.close()
-        if any(flow.totals.batches or flow.error for flow in self._status.flows.values()):
+        if self._has_begun:
             summary(self._status)
 
     def _tell_progress(self, flow: FlowStatus, at: datetime) -> None:

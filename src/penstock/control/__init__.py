@@ -1,6 +1,7 @@
 """A pipeline's life: it is checked, started, watched over, stopped."""
 
 from penstock.control.errors import FlowsFailedError, PipelineRunningError
+from penstock.control.locking import only_run
 from penstock.control.options import RunOptions
 from penstock.control.running import PipelineRun
 from penstock.control.status import FlowStatus, PipelineStatus, Rates, Totals
@@ -18,4 +19,5 @@ __all__ = [
     "Rates",
     "RunOptions",
     "Totals",
+    "only_run",
 ]

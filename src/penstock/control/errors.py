@@ -38,6 +38,6 @@ class PipelineRunningError(PenstockError):
     def __init__(self, pipeline: PipelineName, *, pid: str, root: str) -> None:
         super().__init__(
             f"pipeline `{pipeline}` is running already, as process {pid or 'unknown'}",
-            hint=f"stop it first, or set another `checkpoint_root` than `{root}`",
+            hint=f"stop it first, or set another `spark.checkpoint_root` than `{root}`",
         )
         self.pipeline, self.pid = pipeline, pid

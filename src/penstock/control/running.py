@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from penstock.control.errors import FlowsFailedError
 from penstock.control.kafka_watch import KafkaWatch
-from penstock.control.locking import only_run
 from penstock.control.order import writers_before
 from penstock.control.starting import FlowStarter
 from penstock.control.supervisor import Restarts, Supervisor
@@ -42,7 +41,11 @@ STARTING = "starting the flows"
 
 
 class PipelineRun:
-    """One run, from the first check to the last flow's end."""
+    """One run, from the first check to the last flow's end.
+
+    Whoever runs it sees to it with `only_run` that nobody else does; that needs no Spark, so it
+    comes before the driver is started.
+    """
 
     def __init__(
         self,
@@ -85,14 +88,11 @@ class PipelineRun:
         Raises:
             InvalidPipelineError: Spark finds problems in the flows; nothing was changed.
             InvalidPlanError: topics cannot become what is declared; nothing was changed.
-            PipelineRunningError: another process runs this pipeline.
             FlowsFailedError: flows have failed for good.
             PenstockError: Spark or Kafka cannot be used.
         """
-        options = self._options
-        with only_run(options.settings.spark.checkpoint_root, options.pipeline.name):
-            self._prepare()
-            causes = self._run_flows()
+        self._prepare()
+        causes = self._run_flows()
         if causes:
             raise FlowsFailedError(causes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from threading import Thread
 from typing import TYPE_CHECKING, Self
 
 from penstock.kafka import Admin
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from penstock.engine.failures import Failure
     from penstock.engine.queries import FlowQuery, PipelineContext
     from penstock.pipeline import Flow
+
+_CLOSE_SECONDS = 5.0
+"""Flows that ended in good order have waited for their dead letters already."""
 
 
 class FlowStart:
@@ -87,8 +91,10 @@ class FlowStarter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Finish what is under way."""
-        self._quarantine.close()
+        """Finish what is under way; what hangs is left to the end of the JVM."""
+        closing = Thread(target=self._quarantine.close, name="penstock-closing", daemon=True)
+        closing.start()
+        closing.join(_CLOSE_SECONDS)
         self._admin.forget()
 
     def prepare(self, flow: Flow) -> FlowStart:
