@@ -71,7 +71,7 @@ def _by_join(frame: DataFrame, lookup: DataFrame, on: str | Sequence[str] | None
 def _by_function(
     frame: DataFrame, lookup: FunctionLookup, on: str | Sequence[str] | None
 ) -> DataFrame:
-    from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+    from pyspark.sql.pandas.functions import arrow_udf
     from pyspark.sql.pandas.types import to_arrow_type
 
     from penstock.engine.schemas import named, struct_of
@@ -85,7 +85,9 @@ def _by_function(
     fetch = _fetcher(lookup.name, lookup.source.function, to_arrow_type(added, timezone="UTC"))
     # Only the keys go through Python. Spark may evaluate what it holds for deterministic again,
     # for a filter on the new columns, and so call the user's function twice.
-    fetched = arrow_udf(fetch, added, ArrowUDFType.SCALAR).asNondeterministic()
+    # PySpark's types ask for the kind of function, which it takes from annotations otherwise.
+    udf = arrow_udf(fetch, added)  # type: ignore[call-overload]
+    fetched = udf.asNondeterministic()
     return frame.withColumn(_FETCHED, fetched(named(wanted[0]))).select(
         *(named(name) for name in frame.columns), f"{_FETCHED}.*"
     )
@@ -100,10 +102,13 @@ def _fetcher(
 
     It must be pickled, so what it uses travels inside it.
     """
+    import pyarrow as pa
 
     def fetch(keys: pa.Array) -> pa.Array:
         return _fetched(name, function, struct, keys)
 
+    # Spark knows by these what kind of function it is; as text they would name what it cannot see.
+    fetch.__annotations__ = {"keys": pa.Array, "return": pa.Array}
     return fetch
 
 
