@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
@@ -23,9 +23,12 @@ from penstock.kafka import Admin, Connection
 if TYPE_CHECKING:
     from penstock.names import TopicName
 
-# In January, which the stamps of the lines spell out, and long past for any size of topic.
-FIRST_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _POOL = 50_000
+
+
+def _an_hour_ago() -> datetime:
+    """Return a moment that neither lies in the future at the end nor falls to retention."""
+    return datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class Load:
         records: how many.
         records_per_second: of event time, in the lines and as the records' timestamps.
         processes: how many send side by side; each covers the whole span of event time.
+        first_moment: the event time of the first records. Retention goes by it: the broker deletes
+            what is a week old.
     """
 
     bootstrap: str
@@ -45,6 +50,7 @@ class Load:
     records: int
     records_per_second: int = 50_000
     processes: int = 2
+    first_moment: datetime = field(default_factory=_an_hour_ago)
 
 
 def fill(load: Load) -> None:
@@ -68,7 +74,7 @@ def fill(load: Load) -> None:
 
 
 def _fill_share(load: Load, seed: int) -> None:
-    parts = _parts(seed)
+    parts = _parts(seed, load.first_moment)
     client = confluent_kafka.Producer(
         {
             "bootstrap.servers": load.bootstrap,
@@ -81,8 +87,8 @@ def _fill_share(load: Load, seed: int) -> None:
         }
     )
     for second, start in enumerate(range(0, load.records, load.records_per_second)):
-        moment = FIRST_MOMENT + timedelta(seconds=second)
-        stamp = f" - - [{moment:%d/Jan/%Y:%H:%M:%S} +0000] ".encode()
+        moment = load.first_moment + timedelta(seconds=second)
+        stamp = f" - - [{moment:%d/%b/%Y:%H:%M:%S} +0000] ".encode()
         milliseconds = round(moment.timestamp() * 1000)
         for number in range(start, min(load.records, start + load.records_per_second)):
             host, tail = parts[number % _POOL]
@@ -102,8 +108,8 @@ def _produce(
             return
 
 
-def _parts(seed: int) -> list[tuple[bytes, bytes]]:
+def _parts(seed: int, moment: datetime) -> list[tuple[bytes, bytes]]:
     """Return hosts, and what follows the time in their lines."""
     maker = LineMaker(seed=seed, broken_share=0.0, domain_share=0.0)
-    lines = (maker.line(FIRST_MOMENT).value for _ in range(_POOL))
+    lines = (maker.line(moment).value for _ in range(_POOL))
     return [(line.split(b" ", 1)[0], line.split(b"] ", 1)[1]) for line in lines]
