@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 COMMANDS = {
     "init": ("init", "init", "Write a small project that runs at once."),
     "up": ("platform", "up", "Start a real Kafka on this machine."),
-    "validate": ("validate", "validate", "Check a project: declarations, then each flow."),
     "run": ("run", "run", "Run the pipeline of a project, and see how it does."),
-    "demo": ("demo", "demo", "Detect fraud in web logs for half a minute, and check the result."),
+    "validate": ("validate", "validate", "Check a project: declarations, then each flow."),
     "graph": ("graph", "graph", "Draw the pipeline of a project, as text or SVG."),
+    "demo": ("demo", "demo", "Detect fraud in web logs, and check the result."),
     "down": ("platform", "down", "Stop the Kafka on this machine; its data stays."),
     "platform": ("platform", "platform", "The local platform: status, logs, brokers."),
     "topics": ("topics", "topics", "List, describe, create, alter, purge and delete topics."),

@@ -20,7 +20,7 @@ def ship(orders): ...
 WRONG = {
     "unknown dataset": (
         """
-@ps.flow(into="shiped")  # here
+@ps.flow(into="shipp")  # here
 def ship(order): ...
 """,
         [
@@ -31,7 +31,7 @@ def ship(order): ...
             ),
             (
                 "PEN-104",
-                "flow `ship` names the dataset `shiped`, which is not declared",
+                "flow `ship` names the dataset `shipp`, which is not declared",
                 "did you mean `shipped`?",
             ),
         ],

@@ -2,8 +2,8 @@
 
 Nodes stand right of all that feeds them. An edge that crosses a layer gets a waypoint there, so
 that it is ordered among the nodes and passes between them. The order comes from the barycenter
-heuristic: each node moves towards the mean place of its neighbors in the next layer, to and fro,
-and the order with the fewest crossings is kept.
+heuristic: each node moves towards the mean place of its neighbors in the next layer, back and
+forth, and the order with the fewest crossings is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from penstock.pipeline.graph import Edge, Graph
 
-# Four times to and fro; small graphs do not get better after that.
+# Four times back and forth; small graphs do not get better after that.
 _SWEEPS = 8
 
 
