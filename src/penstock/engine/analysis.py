@@ -22,12 +22,13 @@ from penstock.engine.analysis_errors import (
     UnboundedStateError,
     UnknownColumnsError,
     UnsupportedOperatorError,
+    UsedTwiceError,
 )
 from penstock.engine.column_checks import result_problems
 from penstock.engine.declared_types import setting_problems, type_problems
 from penstock.engine.empty_inputs import EmptyInputs
 from penstock.engine.flow_errors import FlowFunctionError
-from penstock.engine.plan_checks import Fault, findings
+from penstock.engine.plan_checks import Fault, findings, sources_used_twice
 from penstock.engine.plan_tree import has_python, plan_of, refusal
 from penstock.engine.reading import apply_flow
 from penstock.engine.real_time import real_time_problems
@@ -200,6 +201,7 @@ def _problems_of(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Iterator[P
 
 def _plan_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Iterator[PenstockError]:
     plan = plan_of(frame)
+    yield from (UsedTwiceError(flow, dataset=name) for name in sources_used_twice(plan))
     found = list(findings(plan, flow.output_mode))
     yield from (_problem(finding, flow, pipeline) for finding in _worst(found))
     if not found and (refused := refusal(frame, flow.output_mode)) is not None:

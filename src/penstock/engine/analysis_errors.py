@@ -3,7 +3,7 @@
 NotAnalyzedError, NotAStreamError               what the function of a flow or view does
 WrongTypeError, UnknownColumnsError             declarations that only Spark can judge
 UnboundedStateError, SecondWatermarkError, UnsupportedOperatorError, OutputModeError
-RouteColumnError, FlowSettingError
+RouteColumnError, FlowSettingError, UsedTwiceError
 NotRealTimeError, TooFewTaskSlotsError
 
 Problems between a flow and its target's columns are in `flow_errors.py`.
@@ -165,3 +165,19 @@ class TooFewTaskSlotsError(DeclarationError):
             origin=flow.origin,
         )
         self.partition_count, self.task_slots = partition_count, task_slots
+
+
+class UsedTwiceError(DeclarationError):
+    """A plan reads one dataset more than once, for which one name in the checkpoint is too few."""
+
+    code = "PEN-332"
+
+    def __init__(self, flow: Flow, *, dataset: str) -> None:
+        super().__init__(
+            f"flow `{flow.name}` uses `{dataset}` twice: its result is joined or united with"
+            " another branch of the same stream",
+            hint="make two flows of it, one per branch, that write the same target; or do both in"
+            " one pass, with `F.explode` or `F.when`",
+            origin=flow.origin,
+        )
+        self.dataset = dataset

@@ -7,6 +7,7 @@ user wrote it and an alternative, and because Spark lets state grow for ever wit
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -259,6 +260,12 @@ def findings(plan: PlanNode, mode: OutputMode) -> Iterator[Finding]:
             instead='use `output_mode="append"`, or aggregate',
             calls=(),
         )
+
+
+def sources_used_twice(plan: PlanNode) -> list[str]:
+    """Return the datasets that `plan` reads more than once, which named sources do not allow."""
+    names = Counter(node.column for node in plan.walk() if node.source_format)
+    return sorted(name for name, count in names.items() if count > 1)
 
 
 def _finding(rule: _Rule, node: PlanNode) -> Finding:

@@ -7,7 +7,6 @@ needs the cluster: with fewer, Spark reads some partitions and never says that i
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,9 +116,6 @@ def _operator_problems(flow: Flow, plan: PlanNode) -> Iterator[NotRealTimeError]
 def _source_problems(
     flow: Flow, plan: PlanNode, sources: Sequence[Dataset]
 ) -> Iterator[NotRealTimeError]:
-    read = Counter(node.column for node in plan.streaming("StreamingRelationV2"))
-    for name in sorted(name for name, count in read.items() if count > 1):
-        yield _problem(flow, f"it uses `{name}` twice", "read it once, in one expression", ())
     for source in sources:
         if isinstance(source, Topic):
             yield from _limit_problems(flow, source)

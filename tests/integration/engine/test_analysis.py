@@ -4,6 +4,7 @@ from pathlib import Path
 from time import process_time
 
 import psutil
+import pytest
 from pyspark.sql import SparkSession
 
 from penstock.engine import SparkDriver
@@ -106,6 +107,7 @@ def forgets(clicks: DataFrame) -> DataFrame:
     assert problems[0].hint == "did you mean `n`?"
 
 
+@pytest.mark.filterwarnings("ignore:It is preferred to specify type hints:UserWarning")
 def test_nobody_is_contacted(tmp_path: Path, spark: SparkSession) -> None:
     """Neither folder nor table nor lookup nor broker exists."""
     pipeline = project(

@@ -285,6 +285,35 @@ def first_five(orders: DataFrame) -> DataFrame:
     assert problems[3].hint == 'use `output_mode="append"`'
 
 
+def test_a_stream_cannot_be_united_or_joined_with_itself(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Spark refuses it when the query starts, because sources have names."""
+    pipeline = project(
+        tmp_path,
+        TOPICS
+        + """
+@ps.view
+def small(orders: DataFrame) -> DataFrame:
+    return orders.filter("n < 1")
+
+@ps.flow(into="ids")  # PEN-332
+def united(orders: DataFrame) -> DataFrame:
+    return orders.filter("n < 1").union(orders.filter("n > 9")).select("id")
+
+@ps.flow(into="ids")  # PEN-332
+def through_a_view(orders: DataFrame, small: DataFrame) -> DataFrame:
+    return orders.union(small).select("id")
+
+@ps.flow(into="ids")
+def of_two_topics(orders: DataFrame, payments: DataFrame) -> DataFrame:
+    return orders.select("id").union(payments.select("id"))
+""",
+    )
+
+    assert places(analyze(pipeline, spark)) == marked(tmp_path)
+
+
 def test_each_operator_that_prevents_real_time_is_named(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -317,10 +346,6 @@ def shuffles(orders: DataFrame) -> DataFrame:
 def runs_python(orders: DataFrame) -> DataFrame:
     upper = F.udf(lambda text: text.upper(), "string")  # PEN-330
     return orders.select(upper("id").alias("id"))
-
-@ps.flow(into="ids", trigger="real_time")  # PEN-330
-def uses_one_topic_twice(orders: DataFrame) -> DataFrame:
-    return orders.filter("n < 1").union(orders.filter("n > 9")).select("id")
 
 @ps.flow(into="lines", trigger="real_time")  # PEN-330
 def reads_no_topic(ticks: DataFrame) -> DataFrame:

@@ -46,7 +46,6 @@ def test_all_obstacles_are_told_together() -> None:
         "it aggregates, which needs state and a shuffle",
         "it joins two streams, which needs state and a shuffle",
         "it calls a Python function for rows, and they may not leave the JVM",
-        "it uses `orders` twice",
     ]
 
 
