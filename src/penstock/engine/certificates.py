@@ -196,8 +196,7 @@ class CertificateFile:
 
 def frozen_conf(session: SparkSession) -> dict[str, str]:
     """Return the values that a checkpoint begun in `session` would freeze."""
-    values = {key: session.conf.get(key, "") for key in FROZEN}
-    return {key: value for key, value in values.items() if value}
+    return {key: str(session.conf.get(key)) for key in FROZEN}
 
 
 def apply_conf(certificate: BirthCertificate, session: SparkSession) -> None:

@@ -259,12 +259,15 @@ class CheckpointFolder:
 
 
 def parse_offsets(text: str | None) -> Offsets:
-    """Return the offsets in Spark's JSON of a Kafka source; `null` and no text are none."""
-    if text is None or text in ("", "null", _NOTHING):
-        return {}
+    """Return the offsets in Spark's JSON of a Kafka source; no text is none."""
+    return offsets_of(None if text in (None, _NOTHING) else json.loads(text))
+
+
+def offsets_of(topics: Mapping[str, Mapping[str, int]] | None) -> Offsets:
+    """Return the offsets in such JSON once it is read; None when a source has not begun."""
     return {
         TopicPartition(TopicName(topic), Partition(int(partition))): Offset(int(offset))
-        for topic, partitions in json.loads(text).items()
+        for topic, partitions in (topics or {}).items()
         for partition, offset in partitions.items()
     }
 

@@ -366,6 +366,18 @@ _RULES = (
         kinds=("PythonException", "PythonDataSourceException"),
     ),
     _Rule(
+        failure=FailureClass.CONFIGURATION,
+        build=_simply(QueryConfigurationError),
+        conditions=(
+            "CANNOT_MODIFY_CONFIG",
+            "DATA_SOURCE_NOT_FOUND",
+            "INVALID_CONF*",
+            "STREAMING_REAL_TIME_MODE*",
+            "UNSUPPORTED_FEATURE.STORE_BACKEND_NOT_SUPPORTED_FOR_TWS",
+        ),
+        kinds=("ConfigException",),
+    ),
+    _Rule(
         failure=FailureClass.DATA,
         build=_simply(RecordsGoneError),
         conditions=("KAFKA_DATA_LOSS*",),
@@ -417,18 +429,6 @@ _RULES = (
             "TopicAuthorizationException",
             "UnsupportedVersionException",
         ),
-    ),
-    _Rule(
-        failure=FailureClass.CONFIGURATION,
-        build=_simply(QueryConfigurationError),
-        conditions=(
-            "CANNOT_MODIFY_CONFIG",
-            "DATA_SOURCE_NOT_FOUND",
-            "INVALID_CONF*",
-            "STREAMING_REAL_TIME_MODE*",
-            "UNSUPPORTED_FEATURE.STORE_BACKEND_NOT_SUPPORTED_FOR_TWS",
-        ),
-        kinds=("ConfigException",),
     ),
     _Rule(
         failure=FailureClass.CONFIGURATION,

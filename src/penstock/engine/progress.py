@@ -6,6 +6,7 @@ a listener only puts what it hears into a queue; a thread of ours reads it and d
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
+    QueryTerminatedEvent,
     StreamingQueryListener,
 )
 
-from penstock.engine.checkpoints import parse_offsets
+from penstock.engine.checkpoints import offsets_of
 from penstock.engine.decoding import METRIC_PREFIX
 from penstock.engine.events import BatchFinished, FlowIdle, SourceProgress
 from penstock.engine.writing import OUTPUT_METRIC
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.listener import (
         QueryStartedEvent,
-        QueryTerminatedEvent,
         StreamingQueryProgress,
     )
 
@@ -65,8 +66,18 @@ class ProgressFeed(StreamingQueryListener):
         flow: FlowName,
         datasets: Mapping[TopicName, DatasetName],
         deliver: Callable[[ProgressEvent], None],
+        fail: Callable[[Exception], None],
     ) -> None:
-        self._flow, self._datasets, self._deliver = flow, datasets, deliver
+        """Begin to listen.
+
+        Args:
+            flow: whose query it is.
+            datasets: the topics that it reads.
+            deliver: receives what happened, in order, from a thread of this object.
+            fail: is told when that was not possible: a batch that nobody noticed must not pass.
+        """
+        self._flow, self._datasets = flow, datasets
+        self._deliver, self._fail = deliver, fail
         self._heard: SimpleQueue[SparkEvent | None] = SimpleQueue()
         self._ended = Event()
         self._thread = Thread(target=self._run, name=f"penstock-progress-{flow}", daemon=True)
@@ -99,12 +110,11 @@ class ProgressFeed(StreamingQueryListener):
     def _run(self) -> None:
         while (event := self._heard.get()) is not None:
             try:
-                told = self._translated(event)
-                self._deliver(told)
-            except Exception:  # the top of a thread: the next batch must be told all the same
+                self._deliver(self._translated(event))
+            except Exception as err:
                 logger.exception("progress not delivered", extra={"flow": self._flow})
-                continue
-            if isinstance(told, QueryEnded):
+                self._fail(err)
+            if isinstance(event, QueryTerminatedEvent):
                 self._ended.set()
 
     def _translated(self, event: SparkEvent) -> ProgressEvent:
@@ -146,12 +156,13 @@ def batch_finished(
 def _sources(
     progress: StreamingQueryProgress, datasets: Mapping[TopicName, DatasetName]
 ) -> Iterator[SourceProgress]:
-    for source in progress.sources:
-        if source.description.startswith(_KAFKA_SOURCE):
-            end = parse_offsets(source.endOffset)
+    # PySpark's own fields hold offsets as texts of several kinds; its JSON is Spark's.
+    for source in json.loads(progress.json)["sources"]:
+        if source["description"].startswith(_KAFKA_SOURCE):
+            end = offsets_of(source["endOffset"])
             for topic in sorted({partition.topic for partition in end} & datasets.keys()):
                 yield SourceProgress(
-                    dataset=datasets[topic], start=parse_offsets(source.startOffset), end=end
+                    dataset=datasets[topic], start=offsets_of(source["startOffset"]), end=end
                 )
 
 

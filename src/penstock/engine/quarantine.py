@@ -241,8 +241,7 @@ class Quarantine:
             return  # the mark must not move past what could not be written
         try:
             work()
-        except Exception as err:
-            logger.exception("dead letters not written", extra={"flow": self._task.flow})
+        except Exception as err:  # noqa: BLE001 - the top of a thread; the flow fails with it
             self._failed = True
             self._task.fail(err)
 

@@ -236,7 +236,7 @@ class FlowQuery:
         self._quarantine = self._new_quarantine(reader)
         self._quarantine.catch_up(_firsts(states))
         datasets = {topic.kafka_name: topic.name for topic in self._topics}
-        self._feed = ProgressFeed(self.flow.name, datasets, self._deliver)
+        self._feed = ProgressFeed(self.flow.name, datasets, self._deliver, self._fail)
         self._session.streams.addListener(self._feed)
         try:
             self._query = self._start_query(frame)
@@ -388,10 +388,13 @@ class FlowQuery:
                     self._changed.notify_all()
 
     def _fail(self, error: Exception) -> None:
-        """Called by the quarantine's thread: dead letters could not be written."""
-        self._failure = failure_of(self.flow.name, error)
+        """Stop because work beside the query failed; called by the threads that do it."""
+        self._failure = self._failure or failure_of(self.flow.name, error)
         if self._query is not None:
-            self._interrupt()
+            try:
+                self._interrupt()
+            except QueryHangsError:
+                logger.exception("query does not stop", extra={"flow": self.flow.name})
 
     def _interrupt(self) -> None:
         if self._running.isActive:

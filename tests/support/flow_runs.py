@@ -1,0 +1,159 @@
+"""Flows on real Spark and real Kafka: declare one in a test, run it, and see what it told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from penstock.engine.events import BatchFinished, PipelineEvent
+from penstock.engine.kafka_options import kafka_options
+from penstock.engine.lookups import Lookups
+from penstock.engine.quarantine import QuarantineWorker
+from penstock.engine.queries import FlowQuery, PipelineContext
+from penstock.engine.storage import Storage
+from penstock.engine.tables import TableLocations
+from penstock.kafka import Admin
+from penstock.names import DatasetName, FlowName, PipelineName, TopicName
+from penstock.pipeline import AvailableNow, Flow, OutputMode, Pipeline, Topic
+from support.declared import ORIGIN
+from support.producing import Sent, send
+from support.topic_contents import Stored, topic_contents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.local.cluster import KafkaCluster
+    from penstock.pipeline import Dataset, Trigger
+
+
+@dataclass
+class FlowLab:
+    """A pipeline of one flow, `flow`, with its checkpoint in a folder of the test."""
+
+    spark: SparkSession
+    kafka: KafkaCluster
+    folder: Path
+    name: str
+    admin: Admin = field(init=False)
+    worker: QuarantineWorker = field(default_factory=QuarantineWorker)
+    events: list[PipelineEvent] = field(default_factory=list)
+    conf: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.admin = Admin(self.kafka.connection)
+
+    @property
+    def root(self) -> Path:
+        """Where checkpoints and the files beside them are."""
+        return self.folder / "checkpoints" / self.name
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint of the flow."""
+        return self.root / "flow"
+
+    def topic(self, name: str, *, partition_count: int = 2, **settings: Any) -> Topic:  # noqa: ANN401 - any setting
+        """Create a topic and return its declaration."""
+        kafka_name = self.kafka.create_topic(f"{self.name}-{name}", partition_count=partition_count)
+        return self.declared(name, kafka_name, **settings)
+
+    def declared(self, name: str, kafka_name: TopicName, **settings: Any) -> Topic:  # noqa: ANN401 - any setting
+        """Return the declaration of a topic that there is."""
+        return Topic(name=DatasetName(name), kafka_name=kafka_name, origin=ORIGIN, **settings)
+
+    def send(self, topic: Topic, values: Iterable[str], *, partition: int | None = None) -> None:
+        """Send records without keys."""
+        records = [Sent(value=value, partition=partition) for value in values]
+        send(self.kafka.connection, topic.kafka_name, records)
+
+    def query(
+        self,
+        function: Callable[..., DataFrame],
+        *datasets: Dataset,
+        into: Topic,
+        trigger: Trigger | None = None,
+        mode: OutputMode = OutputMode.APPEND,
+        conf: Mapping[str, str] | None = None,
+    ) -> FlowQuery:
+        """Return a start of the flow, which is not started yet; reads what there is and ends."""
+        flow = Flow(
+            name=FlowName("flow"),
+            origin=ORIGIN,
+            function=function,
+            reads=tuple(dataset.name for dataset in datasets),
+            targets={"": into.name},
+            output_mode=mode,
+            conf=conf or {},
+        )
+        return FlowQuery(
+            flow, self._context(flow, (*datasets, into)), trigger=trigger or AvailableNow()
+        )
+
+    def run(
+        self,
+        function: Callable[..., DataFrame],
+        *datasets: Dataset,
+        **settings: Any,  # noqa: ANN401 - those of `query`
+    ) -> FlowQuery:
+        """Start the flow and wait until it has read all there is, without a failure."""
+        query = self.query(function, *datasets, **settings)
+        query.start()
+        assert query.await_end(60)
+        assert query.failure is None, query.failure.error
+        return query
+
+    def batches(self) -> list[BatchFinished]:
+        """Return the batches that were told."""
+        return [event for event in self.events if isinstance(event, BatchFinished)]
+
+    def told(self, kind: type[PipelineEvent]) -> list[Any]:
+        """Return the events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def rows(self, topic: Topic) -> list[Any]:
+        """Return the values of a JSON topic."""
+        return [json.loads(record.value or b"null") for record in self.records(topic.kafka_name)]
+
+    def records(self, topic: TopicName) -> list[Stored]:
+        """Return the records of a topic."""
+        return topic_contents(self.kafka.bootstrap, topic)
+
+    def dead_letters(self, config: Mapping[str, str] | None = None) -> TopicName:
+        """Create the pipeline's topic of dead letters and return its name."""
+        return self.kafka.create_topic(f"{self.name}.deadletters", config=config)
+
+    def close(self) -> None:
+        """End the thread of the worker."""
+        self.worker.close()
+
+    def _context(self, flow: Flow, datasets: tuple[Dataset, ...]) -> PipelineContext:
+        pipeline = Pipeline(
+            name=PipelineName(self.name), folder=self.folder, datasets=datasets, flows=(flow,)
+        )
+        storage = Storage(self.spark, str(self.root))
+        kafka = kafka_options(self.kafka.connection)
+        tables = TableLocations(warehouse=str(self.folder / "tables"), project=self.folder)
+        lookups = Lookups(
+            self.spark,
+            pipeline,
+            storage=storage,
+            connection=self.kafka.connection,
+            kafka=kafka,
+            tables=tables,
+        )
+        return PipelineContext(
+            pipeline=pipeline,
+            spark=self.spark,
+            storage=storage,
+            admin=self.admin,
+            kafka=kafka,
+            tables=tables,
+            lookups=lookups,
+            quarantine=self.worker,
+            conf=self.conf,
+            notify=self.events.append,
+        )
