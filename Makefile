@@ -14,8 +14,8 @@ help:  ## Show what can be made
 
 setup: $(INSTALLED)  ## Create .venv and install what is locked
 
-demo: $(INSTALLED)  ## Three brokers, real records, one broker killed, nothing lost
-	@$(BIN)/python examples/broker_failure.py
+demo: $(INSTALLED)  ## Detect fraud in half a minute of web logs, and check the result
+	@$(BIN)/penstock demo
 
 check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling, lock
 	$(BIN)/ruff check

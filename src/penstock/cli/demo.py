@@ -67,6 +67,8 @@ def demo(rate: int, seconds: int, seed: int, broken: float, *, as_json: bool) ->
     _show(result, as_json=as_json)
     if result.failed:
         raise DemoFailedError(result.failed)
+    if not as_json:
+        click.echo("\nevery count is right")
 
 
 def _demonstrate(folder: Path, traffic: Traffic, steps: Steps, *, as_json: bool) -> Result | None:
