@@ -163,7 +163,7 @@ def _valid_text(source: Column) -> Column:
 
 class _TextDecoder:
     def parsed(self, source: Column) -> Column:
-        return _valid_text(source)
+        return source.cast("string")
 
     def columns(self, parsed: Column) -> list[Column]:
         return [parsed.alias("value")]
@@ -171,8 +171,8 @@ class _TextDecoder:
     def whole(self, parsed: Column) -> Column:
         return parsed
 
-    def reason(self, source: Column, parsed: Column, what: str) -> Column:  # noqa: ARG002 - a null text is the sign
-        return F.when(parsed.isNull(), F.lit(f"{what} is not valid UTF-8"))
+    def reason(self, source: Column, parsed: Column, what: str) -> Column:  # noqa: ARG002 - the text says it
+        return F.when(~F.is_valid_utf8(parsed), F.lit(f"{what} is not valid UTF-8"))
 
 
 class _BytesDecoder:
