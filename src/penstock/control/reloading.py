@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from penstock.errors import PenstockError
 from penstock.pipeline import Lookup
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     """Finishes the running batch and starts the flow again; called from the watch's thread."""
 
 logger = logging.getLogger(__name__)
+
+_END_SECONDS = 5.0
+"""How long a look that is under way may hold up the end of a run."""
 
 
 class LookupWatch:
@@ -47,14 +50,24 @@ class LookupWatch:
         with self._guard:
             self._used[flow.name] = versions
             if self._due and self._thread is None:
-                self._thread = Thread(target=self._watch, name="penstock-lookups", daemon=True)
+                self._thread = Thread(target=self._serve, name="penstock-lookups", daemon=True)
                 self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread; safe to repeat."""
+    def __enter__(self) -> Self:
+        """Return itself; the thread starts when there is something to watch."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the thread."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_END_SECONDS)
+
+    def _serve(self) -> None:
+        try:
+            self._watch()
+        except Exception:  # the top of a thread: the run goes on with the versions it has
+            logger.exception("lookups are no longer watched")
 
     def _watch(self) -> None:
         while not self._stopping.wait(max(0.0, min(self._due.values()) - time.monotonic())):

@@ -7,36 +7,31 @@ topic is touched before every check has passed.
 from __future__ import annotations
 
 import random
-from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from penstock.control.errors import FlowsFailedError
 from penstock.control.kafka_watch import KafkaWatch
 from penstock.control.order import writers_before
+from penstock.control.preparing import prepare
+from penstock.control.reloading import LookupWatch
 from penstock.control.starting import FlowStarter
 from penstock.control.supervisor import Restarts, Supervisor
-from penstock.engine.events import BatchFinished, FlowStopped, KafkaBack
-from penstock.events import Emit, StepFinished, StepStarted, ignore
-from penstock.kafka import Admin
+from penstock.engine.events import BatchFinished, FlowStopped, KafkaBack, LookupReloaded
+from penstock.events import Emit, StepStarted, ignore
 from penstock.monitoring import LagMonitor, ShadowGroups
-from penstock.pipeline import InvalidPipelineError
-from penstock.plan import apply_stages, describe, plan_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from pyspark.sql import SparkSession
 
     from penstock.control.options import RunOptions
     from penstock.control.supervisor import Query
     from penstock.engine import SparkDriver
     from penstock.engine.events import Notify, PipelineEvent
+    from penstock.engine.lookups import LookupChange
     from penstock.errors import PenstockError
     from penstock.names import FlowName
-    from penstock.plan import Stage, TopicPlan
 
-CHECKING = "checking the flows"
-CHANGING = "changing topics"
 STARTING = "starting the flows"
 
 
@@ -91,7 +86,7 @@ class PipelineRun:
             FlowsFailedError: flows have failed for good.
             PenstockError: Spark or Kafka cannot be used.
         """
-        self._prepare()
+        prepare(self._options, self._driver, self._emit)
         causes = self._run_flows()
         if causes:
             raise FlowsFailedError(causes)
@@ -100,41 +95,14 @@ class PipelineRun:
         """Stop after the running batches; called again, at once. For signal handlers too."""
         self._supervisor.stop()
 
-    def _prepare(self) -> None:
-        with Admin(self._options.connection) as admin, ThreadPoolExecutor(1) as pool:
-            planning = pool.submit(self._plan, admin)
-            self._check(self._driver.session())
-            plan = planning.result()
-            for warning in plan.warnings:
-                self._emit(StepFinished(step=warning.message, detail=warning.hint))
-            self._change(plan.stages, admin)
-
-    def _plan(self, admin: Admin) -> TopicPlan:
-        return plan_topics(admin, self._options.pipeline, self._options.flows)
-
-    def _check(self, session: SparkSession) -> None:
-        from penstock.engine.analysis import analyze
-
-        self._emit(StepStarted(step=CHECKING))
-        problems = analyze(self._options.pipeline, session, flows=self._options.flows)
-        if problems:
-            raise InvalidPipelineError(self._options.pipeline.name, problems)
-        self._emit(StepFinished(step=CHECKING))
-
-    def _change(self, stages: Sequence[Stage], admin: Admin) -> None:
-        """Say what will change, then change it."""
-        for stage in stages:
-            self._emit(StepFinished(step="planned", detail=describe(stage)))
-        if stages:
-            self._emit(StepStarted(step=CHANGING))
-            apply_stages(stages, admin)
-            self._emit(StepFinished(step=CHANGING))
-
     def _run_flows(self) -> dict[FlowName, PenstockError]:
         self._emit(StepStarted(step=STARTING))
         self.has_flows = True
         with (
             FlowStarter(self._options, self._driver, self._receive) as self._starter,
+            LookupWatch(
+                self._options.pipeline, self._starter.lookups, self._reload
+            ) as self._lookups,
             self._groups,
             self._lag,
             self._watch,
@@ -149,7 +117,22 @@ class PipelineRun:
         self._lag.begin(name, position)
         self._groups.begin(name, position)
         start.start()
+        if not self._options.once:
+            self._lookups.use(flow, start.lookup_versions)
         return start
+
+    def _reload(self, flow: FlowName, changes: Sequence[LookupChange]) -> None:
+        because = [
+            LookupReloaded(
+                flow=flow,
+                at=datetime.now(UTC),
+                lookup=change.lookup,
+                old_version=change.old_version,
+                new_version=change.new_version,
+            )
+            for change in changes
+        ]
+        self._supervisor.reload(flow, because)
 
     def _receive(self, event: PipelineEvent) -> None:
         self._supervisor.receive(event)

@@ -10,13 +10,17 @@ from penstock.kafka import Admin
 from penstock.pipeline import AvailableNow, Topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from penstock.control.options import RunOptions
     from penstock.engine import SparkDriver
+    from penstock.engine.batch import BoundedResult
     from penstock.engine.events import Notify, Offsets
     from penstock.engine.failures import Failure
+    from penstock.engine.lookups import Lookups
     from penstock.engine.queries import FlowQuery, PipelineContext
+    from penstock.kafka import StartingPoint
+    from penstock.names import DatasetName
     from penstock.pipeline import Flow
 
 _CLOSE_SECONDS = 5.0
@@ -33,6 +37,11 @@ class FlowStart:
     def failure(self) -> Failure | None:
         """Why it ended, when that was not wanted."""
         return self._query.failure
+
+    @property
+    def lookup_versions(self) -> Mapping[DatasetName, str]:
+        """The versions of reference data that it uses; known once it has started."""
+        return self._query.lookup_versions
 
     def start(self) -> None:
         """Check everything and start the query.
@@ -103,6 +112,27 @@ class FlowStarter:
 
         trigger = AvailableNow() if self._options.once else None
         return FlowStart(FlowQuery(flow, self._context, trigger=trigger), self._driver)
+
+    def run_bounded(
+        self, flow: Flow, admin: Admin, start: StartingPoint, end: StartingPoint
+    ) -> BoundedResult:
+        """Run `flow` over a range of its topics, once.
+
+        Raises:
+            PenstockError: it cannot be run.
+        """
+        from penstock.engine.batch import bounded_run
+
+        try:
+            return bounded_run(flow, self._context, admin, start, end)
+        except BaseException:
+            self._driver.require_alive()
+            raise
+
+    @property
+    def lookups(self) -> Lookups:
+        """The reference data of the pipeline."""
+        return self._context.lookups
 
     def topics_read(self, flow: Flow) -> tuple[Topic, ...]:
         """Return the topics that `flow` reads."""

@@ -11,9 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from penstock.engine.dead_letters import write_dead_letters
+from penstock.engine.failures import failure_of
 from penstock.engine.file_source import file_batch
-from penstock.engine.reading import apply_flow, apply_view
+from penstock.engine.reading import Reader, SourceOptions, apply_flow, apply_view
 from penstock.engine.writing import write_batch
 from penstock.errors import Origin, UsageError
 from penstock.kafka import Isolation, TopicPartition, partitions_to_read, starting_offsets
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from penstock.engine.enriching import FunctionLookup
-    from penstock.engine.reading import Reader
+    from penstock.engine.queries import PipelineContext
     from penstock.engine.tables import TableLocations
     from penstock.kafka import Admin, StartingPoint
     from penstock.pipeline import Flow
@@ -75,6 +79,30 @@ def ranges_between(
             place: (firsts[place], max(firsts[place], ends[place])) for place in places
         }
     return found
+
+
+def bounded_run(
+    flow: Flow, context: PipelineContext, admin: Admin, start: StartingPoint, end: StartingPoint
+) -> BoundedResult:
+    """Run `flow` once over what lies between two places of its topics.
+
+    Raises:
+        PenstockError: the flow reads something that has no range, or Spark or Kafka failed.
+    """
+    topics = [item for item in context.pipeline.sources(flow) if isinstance(item, Topic)]
+    ranges = ranges_between(admin, topics, start, end)
+    session = context.spark.newSession()
+    versions = context.lookups.choose(flow, replaying=False)
+    reader = Reader(
+        session,
+        SourceOptions(flow=flow.name, pipeline=context.pipeline, kafka=context.kafka),
+        tables=context.tables,
+        lookups=lambda lookup: context.lookups.input(lookup, versions, session),
+    )
+    try:
+        return BoundedRun(flow, reader, ranges, context.tables).run()
+    except (PySparkException, Py4JError) as err:
+        raise failure_of(flow.name, err).error from err
 
 
 class BoundedRun:

@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from penstock.engine.decoding import BAD_COLUMN, decode
+from penstock.engine.enriching import FunctionLookup
 from penstock.engine.kafka_source import raw_range
 from penstock.errors import Origin, PenstockError
 from penstock.kafka import Admin, Isolation, TopicPartition, describe_topics, end_offsets
@@ -146,6 +147,14 @@ class Lookups:
         if versions:
             self._storage.write_text(_choice_file(flow), json.dumps(versions, sort_keys=True))
         return versions
+
+    def input(
+        self, lookup: Lookup, versions: Mapping[DatasetName, str], spark: SparkSession
+    ) -> DataFrame | FunctionLookup:
+        """Return what a flow's parameter stands for: rows of the chosen version, or a function."""
+        if isinstance(lookup.source, LookupFunction):
+            return FunctionLookup(name=lookup.name, source=lookup.source)
+        return self.frame(lookup, versions[lookup.name], spark)
 
     def frame(self, lookup: Lookup, version: str, spark: SparkSession) -> DataFrame:
         """Return the rows of that version, for a plan of the session `spark`."""

@@ -41,7 +41,6 @@ from penstock.engine.data_loss import (
     with_new_ids,
 )
 from penstock.engine.dead_letters import write_dead_letters, write_file_dead_letters
-from penstock.engine.enriching import FunctionLookup
 from penstock.engine.events import BatchFinished, DataLost, FlowIdle, FlowStarted
 from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
@@ -49,7 +48,7 @@ from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
 from penstock.engine.reading import Reader, SourceOptions, apply_flow
 from penstock.engine.writing import start_query
 from penstock.errors import PenstockError
-from penstock.pipeline import DataLoss, Files, Lookup, LookupFunction, Topic
+from penstock.pipeline import DataLoss, Files, Lookup, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -333,13 +332,13 @@ class FlowQuery:
         options = SourceOptions(
             flow=self.flow.name, pipeline=self._context.pipeline, kafka=self._context.kafka
         )
-        return Reader(self._session, options, tables=self._context.tables, lookups=self._lookup)
-
-    def _lookup(self, lookup: Lookup) -> DataFrame | FunctionLookup:
-        if isinstance(lookup.source, LookupFunction):
-            return FunctionLookup(name=lookup.name, source=lookup.source)
-        version = self.lookup_versions[lookup.name]
-        return self._context.lookups.frame(lookup, version, self._session)
+        lookups = self._context.lookups
+        return Reader(
+            self._session,
+            options,
+            tables=self._context.tables,
+            lookups=lambda lookup: lookups.input(lookup, self.lookup_versions, self._session),
+        )
 
     def _new_quarantine(self, reader: Reader) -> Quarantine:
         sources = self._context.pipeline.sources(self.flow)
