@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.options import SPAN, TIME, cluster_options, connect, json_option
+from penstock.cli.options import PLACE, SPAN, cluster_options, connect, json_option
 from penstock.errors import UsageError
-from penstock.names import Offset, nearest
+from penstock.names import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -105,34 +105,6 @@ class Request:
         return self.group is not None or (whole and follows)
 
 
-class _From(click.ParamType["StartingPoint"]):
-    """Where to begin: `beginning`, `end`, `offset:N` or a time."""
-
-    name = "where"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> StartingPoint:
-        """Return the starting point that `value` names."""
-        from penstock.kafka import FromBeginning, FromEnd, FromOffset, FromTime
-
-        if not isinstance(value, str):
-            return value  # type: ignore[return-value]  # click converts defaults a second time
-        if value in ("beginning", "end"):
-            return FromBeginning() if value == "beginning" else FromEnd()
-        if match := re.fullmatch(r"offset:(\d+)", value):
-            return FromOffset(Offset(int(match[1])))
-        try:
-            return FromTime(TIME.convert(value, param, ctx))
-        except click.BadParameter:
-            self.fail(
-                f"{value!r} is no place to begin; write beginning, end, offset:120, 6h or "
-                "2026-05-01T12:00:00Z",
-                param,
-                ctx,
-            )
-
-
 class _Columns(click.ParamType["tuple[str, ...]"]):
     """A list of columns, separated by commas."""
 
@@ -161,7 +133,7 @@ class _Columns(click.ParamType["tuple[str, ...]"]):
 @click.option(
     "--from",
     "start",
-    type=_From(),
+    type=PLACE,
     metavar="WHERE",
     help="beginning, end, offset:N, or a time such as 6h or 2026-05-01T12:00:00Z. "
     "Default: end with --follow, else beginning.",

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from penstock.names import Offset
+
 if TYPE_CHECKING:
-    from penstock.kafka import Connection
+    from penstock.kafka import Connection, StartingPoint
     from penstock.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -106,3 +108,34 @@ def parse_moment(text: str) -> datetime:
 
 TIME = _Time()
 SPAN = _Span()
+
+
+class _Place(click.ParamType["StartingPoint"]):
+    """A place in topics: `beginning`, `end`, `offset:N` or a time."""
+
+    name = "where"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> StartingPoint:
+        """Return the place that `value` names."""
+        from penstock.kafka import FromBeginning, FromEnd, FromOffset, FromTime
+
+        if not isinstance(value, str):
+            return value  # type: ignore[return-value]  # click converts defaults a second time
+        if value in ("beginning", "end"):
+            return FromBeginning() if value == "beginning" else FromEnd()
+        if match := re.fullmatch(r"offset:(\d+)", value):
+            return FromOffset(Offset(int(match[1])))
+        try:
+            return FromTime(TIME.convert(value, param, ctx))
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} is no place in a topic; write beginning, end, offset:120, 6h or "
+                "2026-05-01T12:00:00Z",
+                param,
+                ctx,
+            )
+
+
+PLACE = _Place()

@@ -1,5 +1,6 @@
 """A pipeline's life: it is checked, started, watched over, stopped."""
 
+from penstock.control.bounded import run_bounded
 from penstock.control.errors import FlowsFailedError, PipelineRunningError
 from penstock.control.locking import only_run
 from penstock.control.options import RunOptions
@@ -20,4 +21,5 @@ __all__ = [
     "RunOptions",
     "Totals",
     "only_run",
+    "run_bounded",
 ]

@@ -61,6 +61,11 @@ class BoundedResult:
     output_rows: int
     dead_letters: int
 
+    @property
+    def offsets(self) -> int:
+        """How many offsets were looked at; some of them may hold no record."""
+        return sum(after - first for first, after in self.ranges.values())
+
 
 def ranges_between(
     admin: Admin, topics: Sequence[Topic], start: StartingPoint, end: StartingPoint
@@ -92,7 +97,7 @@ def bounded_run(
     topics = [item for item in context.pipeline.sources(flow) if isinstance(item, Topic)]
     ranges = ranges_between(admin, topics, start, end)
     session = context.spark.newSession()
-    versions = context.lookups.choose(flow, replaying=False)
+    versions = context.lookups.present(flow)
     reader = Reader(
         session,
         SourceOptions(flow=flow.name, pipeline=context.pipeline, kafka=context.kafka),

@@ -139,14 +139,25 @@ class Lookups:
             LookupNotLoadedError: a source cannot be read.
             LookupUnstableError: a source does not hold still.
         """
-        chosen = self._choice(flow) if replaying else {}
-        versions = {
-            lookup.name: chosen.get(lookup.name) or self._copied(lookup)
-            for lookup in self._versioned(flow)
-        }
+        versions = self.present(flow, besides=self._choice(flow) if replaying else {})
         if versions:
             self._storage.write_text(_choice_file(flow), json.dumps(versions, sort_keys=True))
         return versions
+
+    def present(
+        self, flow: Flow, *, besides: Mapping[DatasetName, str] | None = None
+    ) -> dict[DatasetName, str]:
+        """Return the present version of each lookup of `flow`, or the one in `besides`, copied.
+
+        Raises:
+            LookupNotLoadedError: a source cannot be read.
+            LookupUnstableError: a source does not hold still.
+        """
+        given = besides or {}
+        return {
+            lookup.name: given.get(lookup.name) or self._copied(lookup)
+            for lookup in self._versioned(flow)
+        }
 
     def input(
         self, lookup: Lookup, versions: Mapping[DatasetName, str], spark: SparkSession
