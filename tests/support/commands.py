@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,14 +50,19 @@ class Penstock:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(
+        self,
+        *arguments: str,
+        stdout: IO[str] | int = subprocess.PIPE,
+        stderr: IO[str] | int = subprocess.PIPE,
+    ) -> subprocess.Popen[str]:
         """Start a command and return its process."""
         return subprocess.Popen(
             [PENSTOCK, *arguments],
             cwd=self.folder,
             env={**os.environ, **self.environment},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
             text=True,
         )

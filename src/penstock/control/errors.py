@@ -19,7 +19,7 @@ class FlowsFailedError(PenstockError):
         first = next(iter(causes.values()))
         super().__init__(
             f"{what} failed for good: {told}",
-            hint=f"{first.hint}; the next run goes on where each flow was",
+            hint=first.hint,
             origin=first.origin,
         )
         self.causes = dict(causes)
