@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from penstock.engine.decoding import BAD_COLUMN, with_reason
 from penstock.engine.envelope import DeadLetterClass, envelope, place_in_file, place_in_topic
 from penstock.engine.file_source import LINE_COLUMN, PATH_COLUMN, broken_lines
-from penstock.engine.kafka_options import SINK_TUNING
 from penstock.pipeline import Files
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ def _write(letters: DataFrame, reader: Reader) -> int:
     try:
         count = kept.count()
         if count:
-            options = {**reader.options.kafka, **SINK_TUNING}
-            options["topic"] = reader.options.pipeline.dead_letters
+            options = {**reader.options.kafka, "topic": reader.options.pipeline.dead_letters}
             kept.write.format("kafka").options(**options).mode("append").save()
         return count
     finally:

@@ -21,7 +21,7 @@ from penstock.engine.decoding import (
     decode_lines,
     lines_with_reason,
 )
-from penstock.engine.schemas import struct_of
+from penstock.engine.schemas import named, struct_of
 from penstock.engine.tables import absolute
 from penstock.pipeline import Csv, Json, Orc, Parquet, Text
 
@@ -95,9 +95,12 @@ def _not_blank(lines: DataFrame, format_: Text | Json | Csv) -> DataFrame:
 
 
 def _judged(rows: DataFrame, format_: Csv) -> DataFrame:
-    reason = F.lit(f"line is not CSV of `{format_.schema}`")
-    bad = F.when(F.col(CORRUPT_COLUMN).isNotNull(), reason)
-    return rows.withColumn(BAD_COLUMN, bad)
+    # Spark's reader looks only at the columns that a plan reads: a flow that takes one column would
+    # not be told of faults in the others. So the reason reads all of them, and keeps nothing.
+    names = struct_of(format_.schema).names
+    nothing = (F.left(named(name).cast("string"), F.lit(0)) for name in names)
+    reason = F.concat_ws("", F.lit(f"line is not CSV of `{format_.schema}`"), *nothing)
+    return rows.withColumn(BAD_COLUMN, F.when(F.col(CORRUPT_COLUMN).isNotNull(), reason))
 
 
 def _with_corrupt(format_: Csv) -> StructType:

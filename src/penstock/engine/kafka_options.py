@@ -1,4 +1,6 @@
-"""Options of Spark's Kafka source and sink: how to reach the cluster, and what makes them fast.
+"""Options of Spark's Kafka source and sink: how to reach the cluster, and what makes reading fast.
+
+The sink has the defaults of Kafka's client.
 
 Keys and certificates travel as text and not as paths, so executors need no files of the driver.
 """
@@ -29,17 +31,6 @@ SOURCE_TUNING: Mapping[str, str] = {
     "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
     "kafka.fetch.max.bytes": str(64 * 1024 * 1024),
     "kafka.receive.buffer.bytes": str(1024 * 1024),
-}
-SINK_TUNING: Mapping[str, str] = {
-    "kafka.compression.type": "lz4",
-    # Waiting for fuller batches costs no latency: Spark flushes at the end of each task.
-    "kafka.linger.ms": "5",
-    "kafka.batch.size": str(128 * 1024),
-}
-REAL_TIME_SINK_TUNING: Mapping[str, str] = {
-    # Tasks of real-time mode go on for seconds: what waits there is latency.
-    "kafka.compression.type": "lz4",
-    "kafka.linger.ms": "0",
 }
 
 

@@ -23,7 +23,6 @@ from penstock.engine.encoding import (
     value_column,
 )
 from penstock.engine.envelope import DeadLetterClass, envelope, place_in_topic
-from penstock.engine.kafka_options import REAL_TIME_SINK_TUNING, SINK_TUNING
 from penstock.engine.schemas import named
 from penstock.engine.tables import BatchIdentity, ensure_table, table_rows, write_rows
 from penstock.pipeline import (
@@ -115,8 +114,7 @@ class _Writer:
         self, *, flow: Flow, pipeline: Pipeline, kafka: Mapping[str, str], tables: TableLocations
     ) -> None:
         self._flow, self._pipeline, self._tables = flow, pipeline, tables
-        real_time = isinstance(flow.trigger, RealTime)
-        self._kafka = {**kafka, **(REAL_TIME_SINK_TUNING if real_time else SINK_TUNING)}
+        self._kafka = dict(kafka)
         self._topics: dict[str, Topic] = {}
         self._target_tables: dict[str, Table] = {}
         for route, target in pipeline.targets(flow).items():
