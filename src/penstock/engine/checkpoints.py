@@ -14,7 +14,7 @@ on without them (`data_loss.py`). Nothing here may be called for writing while t
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -178,12 +178,29 @@ class CheckpointFolder:
             return {}
         return parse_offsets(text.removeprefix(_INITIAL_PREFIX))
 
+    def note_conf(self, key: str, value: str) -> None:
+        """Add a setting to the newest plans, where Spark has not noted it.
+
+        With offset log version 2 Spark leaves the number of shuffle partitions out of the plans of
+        a query's first run. When it then finds a batch to run again it looks for the number in
+        that plan and the one before, and fails with `None.get`: the query could never start again.
+        """
+        last = self.last_planned()
+        for batch_id in () if last is None else (last, last - 1):
+            if batch_id < 0 or not self._storage.exists(self._file(f"offsets/{batch_id}")):
+                continue
+            plan = self.plan(batch_id)
+            metadata = json.loads(plan.metadata)
+            if key not in metadata["conf"]:
+                metadata["conf"][key] = value
+                self._write_plan(
+                    replace(plan, metadata=json.dumps(metadata, separators=(",", ":")))
+                )
+
     def rewrite_offsets(self, batch_id: int, source: DatasetName, offsets: Offsets) -> None:
         """Let a planned batch end elsewhere in one topic, all else unchanged."""
         plan = self.plan(batch_id)
-        sources = {**plan.sources, source: format_offsets(offsets)}
-        lines = [_VERSION, plan.metadata, *(f"{name}:{text}" for name, text in sources.items())]
-        self._storage.write_text(self._file(f"offsets/{batch_id}"), "\n".join(lines))
+        self._write_plan(replace(plan, sources={**plan.sources, source: format_offsets(offsets)}))
 
     def rewrite_initial_offsets(self, source: DatasetName, offsets: Offsets) -> None:
         """Let the very first batch begin elsewhere in one topic."""
@@ -212,6 +229,11 @@ class CheckpointFolder:
             seen = json.loads(line)
             if seen["batchId"] == entry:
                 yield str(seen["path"])
+
+    def _write_plan(self, plan: BatchPlan) -> None:
+        sources = (f"{name}:{text}" for name, text in plan.sources.items())
+        text = "\n".join((_VERSION, plan.metadata, *sources))
+        self._storage.write_text(self._file(f"offsets/{plan.batch_id}"), text)
 
     def _check_plan(self, batch_id: int) -> None:
         """Check a plan that nothing depends on yet: it can be made again."""

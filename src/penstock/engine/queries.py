@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.errors import utils as pyspark_errors
 
 from penstock.engine.certificates import (
     BirthCertificate,
@@ -46,6 +47,7 @@ from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
 from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
 from penstock.engine.reading import Reader, SourceOptions, apply_flow
+from penstock.engine.spark_settings import SHUFFLE_PARTITIONS
 from penstock.engine.writing import start_query
 from penstock.errors import PenstockError
 from penstock.pipeline import DataLoss, Files, Lookup, Topic
@@ -214,6 +216,7 @@ class FlowQuery:
         self._finish()
 
     def _start(self) -> None:
+        _activate(self._session)
         for key, value in self.flow.conf.items():
             self._session.conf.set(key, value)
         self.checkpoint.check()
@@ -223,6 +226,7 @@ class FlowQuery:
         certificate = with_new_ids(certificate, states)
         self._certificate_file.save(certificate)
         apply_conf(certificate, self._session)
+        self.checkpoint.note_conf(SHUFFLE_PARTITIONS, certificate.conf[SHUFFLE_PARTITIONS])
         self._run(states)
 
     def _run(self, states: Mapping[TopicName, TopicState]) -> None:
@@ -418,6 +422,17 @@ class FlowQuery:
     def _release(self) -> None:
         self._session.streams.removeListener(self._feed)
         self._feed.close()
+
+
+def _activate(session: SparkSession) -> None:
+    """Make `session` that of this thread, so that PySpark notes the user's lines in expressions.
+
+    PySpark decides once per process whether to note them, by whether its first expression found
+    an active session; it is made to decide again.
+    """
+    java_session = session._jsparkSession  # noqa: SLF001 - PySpark has no other way
+    java_session.setActiveSession(java_session)
+    pyspark_errors._enable_debugging_cache = None  # noqa: SLF001 - as above
 
 
 def _firsts(states: Mapping[TopicName, TopicState]) -> Offsets:

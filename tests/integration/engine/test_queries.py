@@ -107,6 +107,20 @@ def test_a_batch_without_a_commit_is_run_again_and_its_dead_letters_are_kept(
     assert [record.value for record in lab.records(letters)] == [b"broken"] * 2
 
 
+def test_a_later_batch_of_the_first_run_is_run_again_with_the_same_records(lab: FlowLab) -> None:
+    """Spark alone fails with `None.get` here, for ever: its log lacks the shuffle partitions."""
+    lines = lab.topic("lines", partition_count=1, most_per_trigger=1)
+    counts = lab.topic("counts", value=COUNTS)
+    lab.send(lines, ["a", "a", "a"])
+    lab.run(count, lines, into=counts, mode=OutputMode.UPDATE)
+    uncommit(lab.checkpoint, 2)
+
+    lab.run(count, lines, into=counts, mode=OutputMode.UPDATE)
+
+    assert [batch.batch_id for batch in lab.batches()] == [0, 1, 2, 2]
+    assert [row["n"] for row in lab.rows(counts)] == [1, 2, 3, 3]
+
+
 def test_what_was_committed_after_the_mark_is_looked_at_again_for_dead_letters(
     lab: FlowLab,
 ) -> None:
