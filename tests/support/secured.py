@@ -20,9 +20,8 @@ from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionTy
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from pydantic import SecretStr
 
-from penstock.java import JarSet, class_path, ensure_jars, find_java
+from penstock.java import JarSet, class_archive, class_path, ensure_jars, find_java
 from penstock.kafka import Connection, await_round_trip
-from penstock.local.archive import class_archive
 from penstock.local.broker import (
     BrokerCommand,
     BrokerShape,
