@@ -34,9 +34,8 @@ _JAVA_CLASS = re.compile(r"\b(?:[a-z_][a-z0-9_]*\.)+([A-Z]\w*(?:Exception|Error)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 _CALLED_FROM = re.compile(r"was called from\s+(\S+?):(\d+)")
 _PATH = re.compile(r"\b[a-z0-9]+:/\S+?(?=[\s,;]|\.(?:\s|$)|$)")
-_NOT_THE_USERS = re.compile(
-    r"/(?:site-packages|dist-packages|lib/python3[^/]*|penstock)/|^<|\.zip/"
-)
+_LIBRARIES = re.compile(r"/(?:site-packages|dist-packages|lib/python3[^/]*)/|^<|\.zip/")
+_OURS = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,12 +303,16 @@ def _user_code(flow: str, cause: Cause) -> PenstockError | None:
     frames = [
         (number, match) for number, line in enumerate(lines) if (match := _FRAME.search(line))
     ]
-    users = [(number, match) for number, match in frames if not _NOT_THE_USERS.search(match[1])]
+    users = [(number, match) for number, match in frames if _is_users(match[1])]
     if not users:
         return None
     number, frame = users[-1]
     origin = Origin(Path(frame[1]), int(frame[2]))
     return UserCodeError(flow, f"`{frame[3]}` raised {_raised(lines[number + 1 :])}", origin=origin)
+
+
+def _is_users(file: str) -> bool:
+    return not _LIBRARIES.search(file) and not file.startswith(_OURS)
 
 
 def _raised(lines: Sequence[str]) -> str:

@@ -29,12 +29,14 @@ def copy(lines: DataFrame) -> DataFrame:
     return lines.select(F.col("value").alias("word"))
 
 
-def upper(lines: DataFrame) -> DataFrame:
-    @F.udf("string")
-    def shout(word: str) -> str:
-        raise ValueError("no voice for " + word)
+def shout(word: str) -> str:
+    raise ValueError("no voice for " + word)
 
-    return lines.select(shout("value").alias("word"))
+
+def upper(lines: DataFrame) -> DataFrame:
+    # A lambda has no annotations, which PySpark cannot read as texts.
+    loud = F.udf(lambda word: shout(word), "string")
+    return lines.select(loud("value").alias("word"))
 
 
 def numbers(lines: DataFrame) -> DataFrame:
