@@ -126,13 +126,17 @@ class QuarantineWorker:
         """Do `job` after those that were submitted before; it must not raise."""
         self._pool.submit(job)
 
-    def drain(self) -> None:
-        """Wait until all that was submitted so far is done."""
-        self._pool.submit(lambda: None).result()
+    def drain(self, *, timeout_seconds: float) -> bool:
+        """Wait until all that was submitted so far is done; return whether it is."""
+        try:
+            self._pool.submit(lambda: None).result(timeout_seconds)
+        except TimeoutError:
+            return False
+        return True
 
     def close(self) -> None:
-        """Finish what was submitted, and end."""
-        self._pool.shutdown(wait=True)
+        """Begin nothing more; what the marks do not cover is done at the next start."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +200,13 @@ class Quarantine:
         self._reached = before.moved(batch.batch_id, ends)
         self._submit(self._reached, lambda: self._counted(batch))
 
-    def drain(self) -> None:
-        """Wait until all is written, and move the mark."""
+    def drain(self, *, timeout_seconds: float) -> bool:
+        """Wait until all is written and the mark is moved; return whether that is done.
+
+        What is not done in time is done at the next start, because the mark stays behind.
+        """
         self._worker.submit(lambda: self._guarded(self._save))
-        self._worker.drain()
+        return self._worker.drain(timeout_seconds=timeout_seconds)
 
     def _start(self, mark: Mark | None, name: DatasetName) -> Offsets:
         known = mark.offsets.get(name) if mark else None

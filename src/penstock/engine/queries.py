@@ -78,6 +78,11 @@ _LAST_EVENT_SECONDS = 10.0
 """How long Spark's last event about a query may take after the query has ended."""
 
 
+_DRAIN_SECONDS = 30.0
+_HASTY_DRAIN_SECONDS = 5.0
+"""How long writing the last dead letters may take; what remains is done at the next start."""
+
+
 class QueryHangsError(PenstockError):
     """A query does not stop."""
 
@@ -179,7 +184,7 @@ class FlowQuery:
             if not self.is_active:
                 self._feed.drain(timeout_seconds=_LAST_EVENT_SECONDS)
                 break
-        self._finish()
+        self._finish(_DRAIN_SECONDS)
         return True
 
     def stop_after_batch(self, timeout_seconds: float) -> bool:
@@ -202,7 +207,7 @@ class FlowQuery:
                 committed = self._changed.wait_for(
                     lambda: self._ended or self._batches_done > done, timeout_seconds
                 )
-        self.stop_now()
+        self._stop(_DRAIN_SECONDS)
         return committed
 
     def stop_now(self) -> None:
@@ -211,9 +216,12 @@ class FlowQuery:
         Raises:
             QueryHangsError: it does not stop.
         """
+        self._stop(_HASTY_DRAIN_SECONDS)
+
+    def _stop(self, drain_seconds: float) -> None:
         self._interrupt()
         self._feed.drain(timeout_seconds=_LAST_EVENT_SECONDS)
-        self._finish()
+        self._finish(drain_seconds)
 
     def _start(self) -> None:
         _activate(self._session)
@@ -408,13 +416,16 @@ class FlowQuery:
             reason = failure_of(self.flow.name, err).error.message
             raise QueryHangsError(self.flow.name, reason) from err
 
-    def _finish(self) -> None:
+    def _finish(self, drain_seconds: float) -> None:
         """Do once what remains after the end."""
         with self._finishing:
             if self._finished:
                 return
             self._finished = True
-            self._quarantine.drain()
+            if not self._quarantine.drain(timeout_seconds=drain_seconds):
+                logger.warning(
+                    "dead letters left for the next start", extra={"flow": self.flow.name}
+                )
             if self._failure is None and not self._stopping:
                 self._failure = query_failure(self.flow.name, self._running)
             self._release()
