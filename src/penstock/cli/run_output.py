@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 LINE_EVERY_SECONDS = 5.0
 
 STOPPING = (
-    f"stopping: running batches may finish, for at most {STOP_TIMEOUT_SECONDS:.0f} s; "
-    "Ctrl-C again stops at once"
+    f"stopping after the running batches, {STOP_TIMEOUT_SECONDS:.0f} s at most; Ctrl-C again: now"
 )
 
 
@@ -190,7 +189,7 @@ def progress_words(flow: FlowStatus, at: datetime) -> str:
 
 def summary(status: PipelineStatus) -> None:
     """Print what each flow has done in this run."""
-    columns = ("flow", "state", "in", "out", "dead letters", "batches", "seconds", "restarts")
+    columns = ("flow", "state", "in", "out", "dead", "batches", "seconds", "restarts")
     table(
         columns,
         [

@@ -115,9 +115,9 @@ def test_the_end_is_a_summary_of_each_flow(
     plain.close()
 
     assert capsys.readouterr().out == (
-        "FLOW    STATE     IN  OUT  DEAD LETTERS  BATCHES  SECONDS  RESTARTS\n"
-        "detect  stopped  100   10             0        1      0.5         0\n"
-        "count   running  100    -             0        1      0.5         0\n"
+        "FLOW    STATE     IN  OUT  DEAD  BATCHES  SECONDS  RESTARTS\n"
+        "detect  stopped  100   10     0        1      0.5         0\n"
+        "count   running  100    -     0        1      0.5         0\n"
     )
 
 
