@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
+import time
 from typing import TYPE_CHECKING
 
 import psutil
@@ -13,7 +16,7 @@ from penstock.local.cluster import KafkaCluster
 from penstock.names import GroupId, TopicName
 from support.commands import Penstock
 from support.producing import Sent, send
-from support.projects_to_run import CHAIN, LONG, POISONED, Project
+from support.projects_to_run import CHAIN, LONG, POISONED, SLOW, Project
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -126,6 +129,36 @@ def test_a_flow_whose_code_fails_stays_failed_while_the_other_goes_on(
 
 
 @pytest.mark.long
+def test_a_second_ctrl_c_stops_in_the_middle_of_a_batch_and_loses_nothing(
+    project: Project, connection: Connection
+) -> None:
+    """The batch would take a minute: twenty records per partition, three seconds each."""
+    project.declare(SLOW)
+    with project.running("--json") as run:
+        run.await_event("flow_started", flow="keep_even")
+        order(connection, project, *range(40))
+        eventually(lambda: has_planned(project), within_seconds=LONG)
+        run.process.send_signal(signal.SIGINT)
+        eventually(lambda: "Ctrl-C again" in run.stderr, within_seconds=LONG)
+        status = run.interrupt()
+        done = [item for item in run.events if item["event"] == "batch_finished"]
+
+    project.declare(CHAIN)
+    rest = project.run("--once", "--flow", "keep_even")
+
+    assert status == 0, run.stderr
+    assert sum(item["input_rows"] for item in done) < 40
+    assert rest.status == 0, rest.stderr
+    assert set(project.ids("even")) == set(range(0, 40, 2))
+
+
+def has_planned(project: Project) -> bool:
+    """Whether a batch with records is under way: its plan names an offset after the first."""
+    plans = project.folder.glob(f"data/checkpoints/{project.prefix}/keep_even/offsets/[0-9]*")
+    return any(re.search(r'"[01]":[1-9]', plan.read_text()) for plan in plans)
+
+
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_kafka_away_for_half_a_minute_is_waited_out(tmp_path: Path) -> None:
     folder = tmp_path / "project"
@@ -178,9 +211,7 @@ class Passed:
     """Is true when so many seconds have passed since it was made."""
 
     def __init__(self, *, seconds: float) -> None:
-        import time
-
-        self._clock, self._end = time.monotonic, time.monotonic() + seconds
+        self._end = time.monotonic() + seconds
 
     def __call__(self) -> bool:
-        return self._clock() >= self._end
+        return time.monotonic() >= self._end

@@ -66,6 +66,26 @@ POISONED = """
         return orders.select(F.udf(checked, "bigint")("id").alias("id"))
 """
 
+SLOW = """
+    import time
+
+    import penstock as ps
+    from pyspark.sql import DataFrame, functions as F
+
+    ps.topic("orders", kafka_name="{prefix}-orders", partitions=2, value=ps.json("id bigint"))
+    ps.topic("even", kafka_name="{prefix}-even", partitions=2, key="id", value=ps.json("id bigint"))
+
+
+    def slowly(number: int) -> int:
+        time.sleep(3)
+        return number
+
+
+    @ps.flow(into="even")
+    def keep_even(orders: DataFrame) -> DataFrame:
+        return orders.select(F.udf(slowly, "bigint")("id").alias("id")).where("id % 2 = 0")
+"""
+
 
 @dataclass
 class Project:
