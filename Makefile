@@ -7,7 +7,7 @@ INSTALLED := .venv/.installed
 PYTEST := $(BIN)/pytest --durations=15 --durations-min=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-unit test-long bench lock clean postgresql
+.PHONY: help setup demo check test test-unit test-long soak bench lock clean postgresql
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,13 +30,16 @@ check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling
 
 # Most tests wait for brokers and sessions rather than work, so three at once suit two cores.
 test: postgresql  ## All tests that take seconds, in under 15 minutes
-	$(PYTEST) --numprocesses 3 --dist loadfile -m "not long"
+	$(PYTEST) --numprocesses 3 --dist loadfile -m "not long and not soak"
 
 test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
 	$(PYTEST) tests/unit
 
 test-long: postgresql  ## The tests that take minutes each
 	$(PYTEST) -m long
+
+soak: $(INSTALLED)  ## Faults for longer than CI has time; SOAK_SEED chooses other moments
+	$(PYTEST) -m soak
 
 bench: $(INSTALLED)  ## Measure, with the versions and the hardware beside the results
 	@for script in bench/*.py; do $(BIN)/python -m bench.$$(basename $$script .py) || exit 1; done

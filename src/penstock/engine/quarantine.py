@@ -17,6 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from penstock.engine.checkpoints import format_offsets, parse_offsets
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from penstock.engine.checkpoints import CheckpointFolder
-    from penstock.engine.events import BatchFinished, Notify, Offsets
+    from penstock.engine.events import BatchFinished, Notify, Offsets, SourceProgress
     from penstock.engine.storage import Storage
     from penstock.kafka import TopicPartition
 
@@ -126,7 +127,7 @@ class QuarantineWorker:
         """Do `job` after those that were submitted before; it must not raise."""
         self._pool.submit(job)
 
-    def drain(self, *, timeout_seconds: float) -> bool:
+    def drain(self, *, timeout_seconds: float | None) -> bool:
         """Wait until all that was submitted so far is done; return whether it is."""
         try:
             self._pool.submit(lambda: None).result(timeout_seconds)
@@ -169,6 +170,9 @@ class Quarantine:
         """What has been submitted to the worker."""
         self._settled: Mark | None = None
         """What the worker has done, of which the file may know less."""
+        self._waiting: list[tuple[BatchFinished, Mark]] = []
+        """Finished batches that the worker has not looked at, each with the mark behind it."""
+        self._guard = Lock()
         self._saved_at = time.monotonic()
         self._unsaved = self._failed = False
 
@@ -191,19 +195,23 @@ class Quarantine:
         ranges = {name: ranges_between(starts[name], ends[name], firsts) for name in ends}
         batches = checkpoint.committed_after(mark.batch_id if mark else None)
         files = {name: self._files(name, batches) for name in self._task.folders}
-        self._submit(self._reached, lambda: self._missed(ranges, files))
+        mark = self._reached
+        self._submit(lambda: self._work(mark, self._missed(ranges, files)))
 
     def look_at(self, batch: BatchFinished) -> None:
         """Note a finished batch; if it counted undecodable records, have them fetched."""
         ends = {source.dataset: source.end for source in batch.sources}
         before = self._reached or Mark(query_id=batch.query_id, batch_id=-1, offsets={})
         self._reached = before.moved(batch.batch_id, ends)
-        self._submit(self._reached, lambda: self._counted(batch))
+        with self._guard:
+            self._waiting.append((batch, self._reached))
+        self._submit(self._catch_up_with_batches)
 
-    def drain(self, *, timeout_seconds: float) -> bool:
+    def drain(self, *, timeout_seconds: float | None) -> bool:
         """Wait until all is written and the mark is moved; return whether that is done.
 
-        What is not done in time is done at the next start, because the mark stays behind.
+        Without a time it waits as long as that takes. What is not done in time is done at the next
+        start, because the mark stays behind.
         """
         self._worker.submit(lambda: self._guarded(self._save))
         return self._worker.drain(timeout_seconds=timeout_seconds)
@@ -226,22 +234,33 @@ class Quarantine:
             if paths:
                 yield _Written(name, self._task.write_lines(name, paths))
 
-    def _counted(self, batch: BatchFinished) -> Iterator[_Written]:
-        for name in (name for name, count in batch.undecodable.items() if count):
+    def _catch_up_with_batches(self) -> None:
+        """Look at all batches that have finished meanwhile, in one go, as each go is a job."""
+        with self._guard:
+            waiting, self._waiting = self._waiting, []
+        if waiting:
+            _, mark = waiting[-1]
+            self._work(mark, self._counted([batch for batch, _ in waiting]))
+
+    def _counted(self, batches: Sequence[BatchFinished]) -> Iterator[_Written]:
+        names = {name for batch in batches for name, count in batch.undecodable.items() if count}
+        for name in sorted(names):
+            some = [batch for batch in batches if batch.undecodable.get(name)]
             if name in self._task.folders:
-                paths = self._task.checkpoint.files_seen(name, batch.batch_id)
+                paths = self._files(name, [batch.batch_id for batch in some])
                 yield _Written(name, self._task.write_lines(name, paths))
             else:
-                yield _Written(name, self._task.write_records(name, self._ranges(batch, name)))
+                # What lies between two of the batches has no undecodable records.
+                start, end = self._start_of(some[0], name), _source(some[-1], name).end
+                yield _Written(name, self._task.write_records(name, ranges_between(start, end, {})))
 
-    def _ranges(self, batch: BatchFinished, name: DatasetName) -> Ranges:
-        source = next(source for source in batch.sources if source.dataset == name)
+    def _start_of(self, batch: BatchFinished, name: DatasetName) -> Offsets:
         # Spark names no start for the first batch of a source; the checkpoint knows it.
-        start = source.start or self._task.checkpoint.start_offsets(batch.batch_id, name)
-        return ranges_between(start, source.end, {})
+        known = _source(batch, name).start
+        return known or self._task.checkpoint.start_offsets(batch.batch_id, name)
 
-    def _submit(self, mark: Mark, work: Callable[[], Iterator[_Written]]) -> None:
-        self._worker.submit(lambda: self._guarded(lambda: self._work(mark, work)))
+    def _submit(self, work: Callable[[], None]) -> None:
+        self._worker.submit(lambda: self._guarded(work))
 
     def _guarded(self, work: Callable[[], None]) -> None:
         if self._failed:
@@ -252,8 +271,8 @@ class Quarantine:
             self._failed = True
             self._task.fail(err)
 
-    def _work(self, mark: Mark, work: Callable[[], Iterator[_Written]]) -> None:
-        written = list(work())
+    def _work(self, mark: Mark, writing: Iterator[_Written]) -> None:
+        written = list(writing)
         self._settled, self._unsaved = mark, True
         if written or time.monotonic() - self._saved_at > MARK_INTERVAL_SECONDS:
             self._save()
@@ -300,6 +319,10 @@ class Quarantine:
                     lost={item: count for item, count in gone.items() if item.topic == topic},
                 )
             )
+
+
+def _source(batch: BatchFinished, name: DatasetName) -> SourceProgress:
+    return next(source for source in batch.sources if source.dataset == name)
 
 
 def ranges_between(starts: Offsets, ends: Offsets, firsts: Offsets) -> Ranges:

@@ -184,7 +184,8 @@ class FlowQuery:
             if not self.is_active:
                 self._feed.drain(timeout_seconds=_LAST_EVENT_SECONDS)
                 break
-        self._finish(_DRAIN_SECONDS)
+        # A query that ended by itself is in no hurry; one that was stopped has somebody waiting.
+        self._finish(_DRAIN_SECONDS if self._stopping else None)
         return True
 
     def stop_after_batch(self, timeout_seconds: float) -> bool:
@@ -416,7 +417,7 @@ class FlowQuery:
             reason = failure_of(self.flow.name, err).error.message
             raise QueryHangsError(self.flow.name, reason) from err
 
-    def _finish(self, drain_seconds: float) -> None:
+    def _finish(self, drain_seconds: float | None) -> None:
         """Do once what remains after the end."""
         with self._finishing:
             if self._finished:

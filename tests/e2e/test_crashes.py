@@ -1,0 +1,54 @@
+"""`kill -9` of the driver at random moments: nothing is missing, and sums are right."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from penstock.local.cluster import KafkaCluster
+from support.commands import Penstock
+from support.crashes import (
+    FLOWS,
+    Numbers,
+    copies,
+    dead_letters,
+    finish,
+    kill_again_and_again,
+    last_sums,
+)
+from support.projects_to_run import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROUNDS = [
+    pytest.param(5, marks=[pytest.mark.long, pytest.mark.timeout(1200)], id="5 rounds"),
+    pytest.param(50, marks=[pytest.mark.soak, pytest.mark.timeout(7200)], id="50 rounds"),
+]
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_a_driver_killed_at_random_moments_loses_nothing(tmp_path: Path, rounds: int) -> None:
+    """At-least-once output has every input; windowed sums equal those of the sender."""
+    seed = int(os.environ.get("SOAK_SEED", "4"))
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with KafkaCluster.start(brokers=1, data_dir=tmp_path / "kafka") as cluster:
+        environment = {
+            "PENSTOCK_PLATFORM_DATA_DIR": str(folder / "data"),
+            "PENSTOCK_BOOTSTRAP": cluster.bootstrap,
+        }
+        project = Project(folder, cluster.bootstrap, Penstock(folder, environment))
+        project.declare(FLOWS)
+        numbers_topic = cluster.create_topic(f"{project.prefix}-numbers", partition_count=3)
+        with Numbers(cluster.connection, numbers_topic) as numbers:
+            moments = kill_again_and_again(project, seed=seed, rounds=rounds)
+        finish(project)
+
+        story = f"seed {seed}, killed {', '.join(moments)}"
+        sent, found = numbers.sent, copies(project)
+        assert set(found) == sent.ids, story
+        assert last_sums(project) == sent.sums, story
+        assert dead_letters(project) == {"copy": sent.broken, "add_up": sent.broken}, story
