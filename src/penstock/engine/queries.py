@@ -47,7 +47,8 @@ from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
 from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
 from penstock.engine.reading import Reader, SourceOptions, apply_flow
-from penstock.engine.spark_settings import SHUFFLE_PARTITIONS
+from penstock.engine.real_time import slot_problem
+from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.writing import start_query
 from penstock.errors import PenstockError
 from penstock.pipeline import DataLoss, Files, Lookup, Topic
@@ -229,14 +230,32 @@ class FlowQuery:
         for key, value in self.flow.conf.items():
             self._session.conf.set(key, value)
         self.checkpoint.check()
-        certificate = self._certificate()
         states = look_at_topics(self._context.admin, self._topics)
+        self._fit(states)
+        certificate = self._certificate()
         self._settle_losses(certificate, states)
         certificate = with_new_ids(certificate, states)
         self._certificate_file.save(certificate)
         apply_conf(certificate, self._session)
         self.checkpoint.note_conf(SHUFFLE_PARTITIONS, certificate.conf[SHUFFLE_PARTITIONS])
         self._run(states)
+
+    def _fit(self, states: Mapping[TopicName, TopicState]) -> None:
+        """Choose what follows from the number of partitions that this flow reads.
+
+        Raises:
+            TooFewTaskSlotsError: a real-time flow needs a task for each partition at once.
+        """
+        slots = self._session.sparkContext.defaultParallelism
+        counts = [len(state.ends) for state in states.values()]
+        problem = slot_problem(
+            self.flow, self._trigger, partition_count=sum(counts), task_slots=slots
+        )
+        if problem is not None:
+            raise problem
+        if SHUFFLE_PARTITIONS not in {**self._context.conf, **self.flow.conf}:
+            fitting = shuffle_partitions(slots, max(counts, default=None))
+            self._session.conf.set(SHUFFLE_PARTITIONS, str(fitting))
 
     def _run(self, states: Mapping[TopicName, TopicState]) -> None:
         planned, committed = self.checkpoint.last_planned(), self.checkpoint.last_committed()

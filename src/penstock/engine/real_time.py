@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from penstock.engine.plan_tree import PlanNode
-    from penstock.pipeline import Dataset, Flow
+    from penstock.pipeline import Dataset, Flow, Trigger
 
 _OTHERWISE = "leave out `trigger=`"
 
@@ -86,16 +86,17 @@ def real_time_problems(
 
 
 def slot_problem(
-    flow: Flow, *, partition_count: int, task_slots: int
+    flow: Flow, trigger: Trigger, *, partition_count: int, task_slots: int
 ) -> TooFewTaskSlotsError | None:
-    """Return the problem of a real-time `flow` whose inputs have more partitions than Spark slots.
+    """Return the problem of a real-time start with more partitions to read than Spark has slots.
 
     Args:
         flow: the flow about to start.
+        trigger: the one it is started with.
         partition_count: of all the topics that it reads.
         task_slots: how many tasks the cluster runs at once.
     """
-    if not isinstance(flow.trigger, RealTime) or task_slots >= partition_count:
+    if not isinstance(trigger, RealTime) or task_slots >= partition_count:
         return None
     return TooFewTaskSlotsError(flow, partition_count=partition_count, task_slots=task_slots)
 

@@ -62,7 +62,6 @@ def session_options(
     *,
     app_name: str,
     log_file: Path,
-    topic_partitions: int | None = None,
     tuning: Tuning = Tuning.THROUGHPUT,
 ) -> SessionOptions:
     """Return what the settings of a project lead to.
@@ -71,10 +70,9 @@ def session_options(
         settings: the tables `[spark]` and `[java]` are used.
         app_name: under which name Spark knows the application.
         log_file: where the log of the JVM goes.
-        topic_partitions: the largest number of partitions that a topic of the pipeline has.
         tuning: whether the driver runs for long.
     """
-    shape = session_shape(settings.spark, topic_partitions=topic_partitions)
+    shape = session_shape(settings.spark)
     return SessionOptions(
         app_name=app_name,
         master=shape.master,

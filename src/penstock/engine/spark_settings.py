@@ -77,23 +77,21 @@ class SessionSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionShape:
-    """What the values are derived from; `topic_partitions` is the largest number among topics."""
+    """What the values are derived from."""
 
     master: str
     driver_memory_mb: int
     warehouse: str
-    topic_partitions: int | None = None
     conf: Mapping[str, str]
     """What the user set."""
 
 
-def session_shape(settings: SparkSettings, *, topic_partitions: int | None = None) -> SessionShape:
+def session_shape(settings: SparkSettings) -> SessionShape:
     """Return what a session of these settings is derived from."""
     return SessionShape(
         master=settings.master or default_master(),
         driver_memory_mb=settings.driver_memory_mb,
         warehouse=settings.warehouse,
-        topic_partitions=topic_partitions,
         conf=settings.conf,
     )
 
@@ -147,7 +145,7 @@ def shuffle_partitions(slots: int | None, topic_partitions: int | None) -> int:
 def _chosen(shape: SessionShape) -> Iterator[SessionSetting]:
     yield from _session(shape)
     yield from _state(shape)
-    yield from _streaming(shape)
+    yield from _streaming()
     yield from _tables(shape)
     if shape.master.startswith("local"):
         yield from _loopback()
@@ -184,8 +182,9 @@ def _session(shape: SessionShape) -> Iterator[SessionSetting]:
 def _state(shape: SessionShape) -> Iterator[SessionSetting]:
     yield SessionSetting(
         key=SHUFFLE_PARTITIONS,
-        value=str(shuffle_partitions(task_slots(shape.master), shape.topic_partitions)),
-        reason="as many as task slots or topic partitions; Spark's 200 make small batches slow",
+        value=str(shuffle_partitions(task_slots(shape.master), None)),
+        reason="as many as task slots, or as partitions that a flow reads if these are fewer;"
+        " Spark's 200 make small batches slow",
     )
     yield SessionSetting(
         key=f"{_STREAMING}stateStore.providerClass",
@@ -214,7 +213,7 @@ def _state(shape: SessionShape) -> Iterator[SessionSetting]:
     )
 
 
-def _streaming(shape: SessionShape) -> Iterator[SessionSetting]:
+def _streaming() -> Iterator[SessionSetting]:
     yield SessionSetting(
         key=f"{_STREAMING}queryEvolution.enableSourceEvolution",
         value="true",
@@ -257,7 +256,7 @@ def _streaming(shape: SessionShape) -> Iterator[SessionSetting]:
     )
     yield SessionSetting(
         key="spark.kafka.consumer.cache.capacity",
-        value=str(max(64, 2 * (shape.topic_partitions or 0))),
+        value="256",
         reason="a consumer for each partition stays open from batch to batch",
     )
 

@@ -141,7 +141,7 @@ SPARK_ROWS = [
     ["spark.driver.host", "127.0.0.1", "penstock", "no"],
     ["spark.driver.memory", "2048m", "penstock", "no"],
     ["spark.hadoop.fs.s3a.secret.key", "********", "your setting", "no"],
-    ["spark.kafka.consumer.cache.capacity", "64", "penstock", "no"],
+    ["spark.kafka.consumer.cache.capacity", "256", "penstock", "no"],
     ["spark.sql.ansi.enabled", "true", "penstock", "no"],
     [
         "spark.sql.catalog.spark_catalog",
@@ -194,6 +194,7 @@ def test_json_has_the_value_that_the_user_replaced(penstock: Penstock, tmp_path:
         "source": "your setting",
         "replaced": "2",
         "frozen": True,
-        "reason": "as many as task slots or topic partitions; Spark's 200 make small batches slow",
+        "reason": "as many as task slots, or as partitions that a flow reads if these are fewer;"
+        " Spark's 200 make small batches slow",
     }
     assert found["spark.hadoop.fs.s3a.secret.key"]["reason"] is None

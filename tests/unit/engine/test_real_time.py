@@ -57,7 +57,7 @@ def test_flows_with_other_triggers_have_no_obstacles() -> None:
 
 @pytest.mark.parametrize(("slots", "is_problem"), [(2, True), (3, False), (4, False)])
 def test_each_partition_needs_a_task_slot(slots: int, *, is_problem: bool) -> None:
-    problem = slot_problem(FLOW, partition_count=3, task_slots=slots)
+    problem = slot_problem(FLOW, FLOW.trigger, partition_count=3, task_slots=slots)
 
     assert (problem is not None) == is_problem
 
@@ -65,11 +65,11 @@ def test_each_partition_needs_a_task_slot(slots: int, *, is_problem: bool) -> No
 def test_batches_do_with_fewer_task_slots() -> None:
     flow = replace(FLOW, trigger=Continuously())
 
-    assert slot_problem(flow, partition_count=3, task_slots=1) is None
+    assert slot_problem(flow, flow.trigger, partition_count=3, task_slots=1) is None
 
 
 def test_the_problem_of_slots_names_both_numbers() -> None:
-    problem = slot_problem(FLOW, partition_count=3, task_slots=2)
+    problem = slot_problem(FLOW, FLOW.trigger, partition_count=3, task_slots=2)
 
     assert str(problem) == (
         "flow `alert` reads 3 partitions in real time, but Spark has 2 task slots: the others"

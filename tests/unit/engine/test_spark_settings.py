@@ -94,10 +94,9 @@ def test_settings_become_the_shape_of_a_session() -> None:
         warehouse=Location("/tables"),
         conf={"spark.ui.enabled": "true"},
     )
-    assert session_shape(settings, topic_partitions=6) == SessionShape(
+    assert session_shape(settings) == SessionShape(
         master="local[3]",
         driver_memory_mb=512,
         warehouse="/tables",
-        topic_partitions=6,
         conf={"spark.ui.enabled": "true"},
     )
