@@ -73,7 +73,7 @@ def demo(rate: int, seconds: int, seed: int, broken: float, *, as_json: bool) ->
 
 def _demonstrate(folder: Path, traffic: Traffic, steps: Steps, *, as_json: bool) -> Result | None:
     from penstock.demo import project_folder
-    from penstock.engine import SparkDriver, session_options
+    from penstock.engine import SparkDriver, Tuning, session_options
     from penstock.events import StepFinished, StepStarted
     from penstock.local.cluster import KafkaCluster
     from penstock.settings import load_settings
@@ -85,7 +85,13 @@ def _demonstrate(folder: Path, traffic: Traffic, steps: Steps, *, as_json: bool)
         },
         start=project_folder(),
     )
-    session = session_options(settings, app_name="fraud", log_file=folder / "spark.log")
+    session = session_options(
+        settings,
+        app_name="fraud",
+        log_file=folder / "spark.log",
+        # It runs for a minute: a quick start is worth more than speed in the long run.
+        tuning=Tuning.QUICK_START,
+    )
     with SparkDriver.start(session, emit=steps.emit) as driver:
         steps.emit(StepStarted(step="starting Kafka"))
         with KafkaCluster.start(brokers=1, data_dir=folder / "kafka", emit=steps.emit) as cluster:

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from penstock.engine.checkpoints import DamagedCheckpointError
-from penstock.engine.spark_settings import SHUFFLE_PARTITIONS
+from penstock.engine.spark_settings import FROZEN, SHUFFLE_PARTITIONS
 from penstock.errors import PenstockError
 from penstock.names import DatasetName, FlowName, PipelineName, TopicName
 
@@ -31,26 +31,6 @@ if TYPE_CHECKING:
     from penstock.engine.checkpoints import CheckpointFolder
     from penstock.engine.storage import Storage
     from penstock.errors import Origin
-
-_STREAMING = "spark.sql.streaming."
-FROZEN = (
-    SHUFFLE_PARTITIONS,
-    f"{_STREAMING}aggregation.stateFormatVersion",
-    f"{_STREAMING}flatMapGroupsWithState.stateFormatVersion",
-    f"{_STREAMING}join.stateFormatVersion",
-    f"{_STREAMING}multipleWatermarkPolicy",
-    f"{_STREAMING}offsetLog.formatVersion",
-    f"{_STREAMING}queryEvolution.enableSourceEvolution",
-    f"{_STREAMING}stateStore.checkpointFormatVersion",
-    f"{_STREAMING}stateStore.compression.codec",
-    f"{_STREAMING}stateStore.encodingFormat",
-    f"{_STREAMING}stateStore.providerClass",
-    f"{_STREAMING}stateStore.rocksdb.formatVersion",
-    f"{_STREAMING}stateStore.rocksdb.mergeOperatorVersion",
-    f"{_STREAMING}stateStore.rowChecksum.enabled",
-    f"{_STREAMING}statefulOperator.useStrictDistribution",
-)
-"""The settings that have for ever the value with which a checkpoint was born."""
 
 
 class MissingCertificateError(PenstockError):
@@ -196,7 +176,7 @@ class CertificateFile:
 
 def frozen_conf(session: SparkSession) -> dict[str, str]:
     """Return the values that a checkpoint begun in `session` would freeze."""
-    return {key: str(session.conf.get(key)) for key in FROZEN}
+    return {key: str(session.conf.get(key)) for key in sorted(FROZEN)}
 
 
 def apply_conf(certificate: BirthCertificate, session: SparkSession) -> None:
