@@ -5,7 +5,7 @@ down beside its checkpoint. So every batch sees one version, however the source 
 and a batch that is run again after a crash sees the version it saw before. When to look for a newer
 one, and the restart that brings it in, are `control/reloading.py`.
 
-    <root>/<pipeline>/lookups/<lookup>/<version>/   the copies, as Parquet
+    <root>/<pipeline>/lookups/<lookup>/<version>/   the copies: Parquet, or one file of Arrow rows
     <root>/<pipeline>/<flow>.lookups.json           the versions that a flow uses
 """
 
@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, assert_never
 
+import pyarrow
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from penstock.engine.decoding import BAD_COLUMN, decode
 from penstock.engine.enriching import FunctionLookup
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
 
 # Up to here the rows become part of the plan; beyond, Spark reads the copy once per batch.
 _ROWS_IN_PLAN = 20_000
+_SMALL_COPY = "rows.arrow"
+_SCHEMA_KEY = b"spark"
 
 # A source that changes faster than it can be copied is not reference data.
 _COPY_ATTEMPTS = 5
@@ -169,10 +173,11 @@ class Lookups:
 
     def frame(self, lookup: Lookup, version: str, spark: SparkSession) -> DataFrame:
         """Return the rows of that version, for a plan of the session `spark`."""
-        copy = spark.read.parquet(self._storage.path(_copy_folder(lookup, version)))
-        rows = copy.limit(_ROWS_IN_PLAN + 1).toArrow()
-        small = rows.num_rows <= _ROWS_IN_PLAN
-        return spark.createDataFrame(rows, schema=copy.schema) if small else F.broadcast(copy)
+        folder = _copy_folder(lookup, version)
+        rows = self._storage.read_bytes(f"{folder}/{_SMALL_COPY}")
+        if rows is None:
+            return F.broadcast(spark.read.parquet(self._storage.path(folder)))
+        return _from_bytes(rows, spark)
 
     def changes(self, versions: Mapping[DatasetName, str]) -> list[LookupChange]:
         """Return the lookups of which there is another version than in `versions`.
@@ -217,14 +222,25 @@ class Lookups:
             for _ in range(_COPY_ATTEMPTS):
                 version = self.version(lookup)
                 folder = _copy_folder(lookup, version)
-                if not self._storage.exists(f"{folder}/_SUCCESS"):
+                if not self._is_copied(folder):
                     with _explained(lookup, self._source(lookup)):
-                        rows = self._load(lookup).coalesce(1)
-                        rows.write.mode("overwrite").parquet(self._storage.path(folder))
+                        self._copy(self._load(lookup), folder)
                 if self.version(lookup) == version:
                     return version
                 self._storage.delete(folder)
         raise LookupUnstableError(lookup.name, origin=lookup.origin)
+
+    def _is_copied(self, folder: str) -> bool:
+        marks = (_SMALL_COPY, "_SUCCESS")
+        return any(self._storage.exists(f"{folder}/{mark}") for mark in marks)
+
+    def _copy(self, frame: DataFrame, folder: str) -> None:
+        rows = frame.limit(_ROWS_IN_PLAN + 1).toArrow()
+        if rows.num_rows <= _ROWS_IN_PLAN:
+            content = _to_bytes(rows, frame.schema)
+            self._storage.write_bytes(f"{folder}/{_SMALL_COPY}", content)
+        else:
+            frame.coalesce(1).write.mode("overwrite").parquet(self._storage.path(folder))
 
     def _load(self, lookup: Lookup) -> DataFrame:
         source = self._source(lookup)
@@ -278,6 +294,20 @@ class Lookups:
             places = [TopicPartition(topic.kafka_name, number) for number in numbers]
             ends = end_offsets(admin, places, isolation=Isolation.READ_COMMITTED)
         return _digest(";".join(f"{where}:{end}" for where, end in sorted(ends.items())))
+
+
+def _to_bytes(rows: pyarrow.Table, schema: StructType) -> bytes:
+    described = rows.replace_schema_metadata({_SCHEMA_KEY: schema.json()})
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_file(sink, described.schema) as writer:
+        writer.write_table(described)
+    return bytes(sink.getvalue())
+
+
+def _from_bytes(content: bytes, spark: SparkSession) -> DataFrame:
+    rows = pyarrow.ipc.open_file(content).read_all()
+    schema = StructType.fromJson(json.loads(rows.schema.metadata[_SCHEMA_KEY]))
+    return spark.createDataFrame(rows, schema=schema)
 
 
 def _copy_folder(lookup: Lookup, version: str) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Self
 
 from penstock.engine.archive import make_later, use_options
@@ -246,11 +246,22 @@ def _connect(process: DriverProcess, options: SessionOptions) -> SparkSession:
         context = SparkContext(conf=conf, gateway=gateway)
         # It prints a traceback when the JVM ends, in whichever way.
         vars(context._accumulatorServer)["handle_error"] = lambda *_: None  # noqa: SLF001
-        return SparkSession(context)
+        session = SparkSession(context)
+        Thread(target=_warm_up, args=[session], name="penstock-warm-up", daemon=True).start()
+        return session
     except (Py4JError, OSError) as err:
         if process.is_alive:
             raise
         raise process.died() from err
+
+
+def _warm_up(session: SparkSession) -> None:
+    """Run a job for its own sake: the first one takes two seconds, in which flows are checked."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with suppress(Py4JError, PySparkException, OSError):  # the next job will tell
+        session.range(2).selectExpr("sum(id)").collect()
 
 
 def _gateway(address: GatewayAddress) -> JavaGateway:

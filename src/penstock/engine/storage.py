@@ -74,33 +74,50 @@ class Storage:
         return f"{self.root}/{name}" if name else self.root
 
     def read_text(self, name: str) -> str | None:
+        """Return the content of a text file; None when there is none.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        content = self.read_bytes(name)
+        return None if content is None else content.decode()
+
+    def read_bytes(self, name: str) -> bytes | None:
         """Return the content of a file; None when there is none.
 
         Raises:
             StorageError: it cannot be read.
         """
-        with self._explained("read", self.path(name)):
+        with self._explained("read", name):
             manager, path = self._manager(), self._path(name)
             if not manager.exists(path):
                 return None
             stream = manager.open(path)
             try:
-                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
             finally:
                 stream.close()
 
     def write_text(self, name: str, text: str) -> None:
+        """Write a text file, replacing what it held; readers see the old or the new content.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        self.write_bytes(name, text.encode())
+
+    def write_bytes(self, name: str, content: bytes) -> None:
         """Write a file, replacing what it held; readers see the old or the new content.
 
         Raises:
             StorageError: it cannot be written.
         """
-        with self._explained("write", self.path(name)):
+        with self._explained("write", name):
             manager, path = self._manager(), self._path(name)
             manager.mkdirs(path.getParent())
             stream = manager.createAtomic(path, True)  # noqa: FBT003 - Java has no names here
             try:
-                stream.write(bytearray(text.encode()))
+                stream.write(bytearray(content))
                 stream.close()
             except Py4JJavaError:
                 stream.cancel()
