@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.engine.batch import BoundedResult, bounded_run
 from penstock.engine.events import BatchFinished, PipelineEvent
 from penstock.engine.kafka_options import kafka_options
 from penstock.engine.lookups import Lookups
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.kafka import StartingPoint
     from penstock.local.cluster import KafkaCluster
     from penstock.pipeline import Dataset, Trigger
 
@@ -105,6 +107,20 @@ class FlowLab:
         assert query.await_end(60)
         assert query.failure is None, query.failure.error
         return query
+
+    def run_range(
+        self,
+        function: Callable[..., DataFrame],
+        *datasets: Dataset,
+        into: Topic,
+        start: StartingPoint,
+        end: StartingPoint,
+        mode: OutputMode = OutputMode.APPEND,
+    ) -> BoundedResult:
+        """Run the flow once over a range of its topics."""
+        flow = self.query(function, *datasets, into=into, mode=mode).flow
+        context = self._context(flow, (*datasets, into))
+        return bounded_run(flow, context, self.admin, start, end)
 
     def batches(self) -> list[BatchFinished]:
         """Return the batches that were told."""

@@ -22,7 +22,7 @@ class Sent:
     """A record to send; None leaves the choice to the client."""
 
     key: str | None = None
-    value: str = "x"
+    value: str | bytes = "x"
     partition: int | None = None
     timestamp: datetime | None = None
 
