@@ -65,6 +65,7 @@ def paced(route: Route, *, records: int, warm_up: int, pause_seconds: float) -> 
     try:
         for _ in range(warm_up + records):
             sender.produce(route.source, repr(time.time()), uuid4().bytes)
+            sender.poll(0)
             due += pause_seconds
             while (left := due - time.monotonic()) > 0:
                 seconds += _arrived(reader, left)

@@ -262,7 +262,7 @@ def real_time(place: Place, pairs: int) -> None:
         with running(command):
             one_by_one(_route(place, source, sink), records=100, warm_up=100)
             latencies: Latencies = paced(
-                _route(place, source, sink), records=3000, warm_up=300, pause_seconds=0.02
+                _route(place, source, sink), records=6000, warm_up=300, pause_seconds=0.02
             )
         print(f"  round {number + 1}: {latencies}", flush=True)
 

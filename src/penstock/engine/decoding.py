@@ -42,6 +42,7 @@ METRIC_PREFIX = "penstock_"
 """Before the name of a dataset: what a batch observed of it (`read`, `undecodable`)."""
 
 _VALUE, _KEY = "__value", "__key"
+_PLACE = ("partition", "offset", "timestamp", "headers")
 _BODY, _MARK = "penstock_body", "penstock_mark"
 
 
@@ -67,17 +68,35 @@ def decode(raw: DataFrame, topic: Topic) -> DataFrame:
     A null value is a record of null columns for text and bytes, and in compacted topics, where it
     deletes its key; elsewhere it is undecodable. So is a record without its event time.
     """
+    return _finished(_judged(raw, topic), topic, BAD_COLUMN)
+
+
+def good_records(raw: DataFrame, topic: Topic) -> DataFrame:
+    """Return the columns of the value and `_record` of what can be decoded, and count the rest.
+
+    Counting is a wall for Spark's optimizer: whatever is computed below it is computed for every
+    record. So `_record`, which few flows look into, is put together above.
+    """
+    return _finished(counted(_judged(raw, topic), topic.name), topic)
+
+
+def _judged(raw: DataFrame, topic: Topic) -> DataFrame:
+    """Return the parsed value and key, the place of the record, and `__bad`."""
     value, key = decoder_of(topic.value), decoder_of(topic.key_format)
     parsed = raw.select(
         "*",
         value.parsed(F.col("value")).alias(_VALUE),
         key.parsed(F.col("key")).alias(_KEY),
     )
-    return parsed.select(
-        *value.columns(F.col(_VALUE)),
-        _record(key).alias(RECORD_COLUMN),
-        _reason(topic, value, key).alias(BAD_COLUMN),
+    return parsed.select(_VALUE, _KEY, *_PLACE, _reason(topic, value, key).alias(BAD_COLUMN))
+
+
+def _finished(judged: DataFrame, topic: Topic, *more: str) -> DataFrame:
+    value, key = decoder_of(topic.value), decoder_of(topic.key_format)
+    record = F.struct(
+        key.whole(F.col(_KEY)).alias("key"), F.lit(topic.kafka_name).alias("topic"), *_PLACE
     )
+    return judged.select(*value.columns(F.col(_VALUE)), record.alias(RECORD_COLUMN), *more)
 
 
 def decode_lines(lines: DataFrame, format_: Text | Json | Csv) -> DataFrame:
@@ -132,11 +151,6 @@ def decoder_of(format_: RecordFormat) -> Decoder:
             return _CsvDecoder(format_)
         case _:
             assert_never(format_)
-
-
-def _record(key: Decoder) -> Column:
-    typed_key = F.when(F.col("key").isNotNull(), key.whole(F.col(_KEY)))
-    return F.struct(typed_key.alias("key"), "topic", "partition", "offset", "timestamp", "headers")
 
 
 def _reason(topic: Topic, value: Decoder, key: Decoder) -> Column:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
-from penstock.engine.decoding import counted, decode
+from penstock.engine.decoding import good_records
 from penstock.engine.file_source import file_stream
 from penstock.engine.flow_errors import EventTimeTypeError
 from penstock.engine.kafka_source import raw_range, raw_stream
@@ -142,7 +142,7 @@ def readable(raw: DataFrame, topic: Topic) -> DataFrame:
     Raises:
         EventTimeTypeError: the declared event time is not a timestamp.
     """
-    decoded = counted(decode(raw, topic), topic.name)
+    decoded = good_records(raw, topic)
     if topic.event_time is None:
         return decoded
     found = decoded.schema[topic.event_time].dataType

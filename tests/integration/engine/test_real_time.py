@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from support.flow_runs import FlowLab
 
 
+QUICK = RealTime(timedelta(seconds=5))
+
+
 def keep_long(lines: DataFrame) -> DataFrame:
     return lines.where("length(value) > 1").select("value")
 
@@ -25,7 +29,7 @@ def keep_long(lines: DataFrame) -> DataFrame:
 def test_records_come_through_and_broken_ones_become_dead_letters(lab: FlowLab) -> None:
     lines, long = lab.topic("lines", partition_count=1), lab.topic("long", value=Text())
     letters = lab.dead_letters()
-    query = lab.query(keep_long, lines, into=long, trigger=RealTime(), mode=OutputMode.UPDATE)
+    query = lab.query(keep_long, lines, into=long, trigger=QUICK, mode=OutputMode.UPDATE)
     query.start()
 
     send(
@@ -50,7 +54,7 @@ def test_records_come_through_and_broken_ones_become_dead_letters(lab: FlowLab) 
 def test_fewer_task_slots_than_partitions_are_refused(lab: FlowLab) -> None:
     """Spark would read some partitions only, and report one batch after the other."""
     lines, long = lab.topic("lines", partition_count=3), lab.topic("long", value=Text())
-    query = lab.query(keep_long, lines, into=long, trigger=RealTime(), mode=OutputMode.UPDATE)
+    query = lab.query(keep_long, lines, into=long, trigger=QUICK, mode=OutputMode.UPDATE)
 
     with pytest.raises(TooFewTaskSlotsError) as caught:
         query.start()
