@@ -247,12 +247,12 @@ def _connect(process: DriverProcess, options: SessionOptions) -> SparkSession:
         # It prints a traceback when the JVM ends, in whichever way.
         vars(context._accumulatorServer)["handle_error"] = lambda *_: None  # noqa: SLF001
         session = SparkSession(context)
-        Thread(target=_warm_up, args=[session], name="penstock-warm-up", daemon=True).start()
-        return session
     except (Py4JError, OSError) as err:
         if process.is_alive:
             raise
         raise process.died() from err
+    Thread(target=_warm_up, args=[session], name="penstock-warm-up", daemon=True).start()
+    return session
 
 
 def _warm_up(session: SparkSession) -> None:
