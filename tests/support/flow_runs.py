@@ -104,7 +104,7 @@ class FlowLab:
         """Start the flow and wait until it has read all there is, without a failure."""
         query = self.query(function, *datasets, **settings)
         query.start()
-        assert query.await_end(60)
+        assert query.await_end(110)
         assert query.failure is None, query.failure.error
         return query
 
