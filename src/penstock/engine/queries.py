@@ -395,7 +395,10 @@ class FlowQuery:
 
     def _is_processing(self) -> bool:
         status = self._running.status
-        return bool(status["isTriggerActive"]) and status["message"] in _RUNNING
+        if bool(status["isTriggerActive"]) and status["message"] in _RUNNING:
+            return True
+        # A batch is planned a moment before the status tells of it.
+        return self.is_active and self.checkpoint.last_planned() != self.checkpoint.last_committed()
 
     def _wait_for_end(self, deadline: float | None) -> bool:
         left = 1.0 if deadline is None else min(1.0, max(0.0, deadline - time.monotonic()))

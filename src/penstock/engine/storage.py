@@ -88,7 +88,7 @@ class Storage:
         Raises:
             StorageError: it cannot be read.
         """
-        with self._explained("read", name):
+        with self._explained("read", self.path(name)):
             manager, path = self._manager(), self._path(name)
             if not manager.exists(path):
                 return None
@@ -112,7 +112,7 @@ class Storage:
         Raises:
             StorageError: it cannot be written.
         """
-        with self._explained("write", name):
+        with self._explained("write", self.path(name)):
             manager, path = self._manager(), self._path(name)
             manager.mkdirs(path.getParent())
             stream = manager.createAtomic(path, True)  # noqa: FBT003 - Java has no names here
