@@ -12,8 +12,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 JAVA = "java"
-# Everything on the PATH: what the README asks for, and the shell that make runs its recipes in.
-REQUIRED = ("make", "python3", "sh")
+# Everything on the PATH: what the README asks for, the shell that make runs its recipes in, and the
+# tools of every Unix that Spark's file systems call.
+REQUIRED = ("make", "python3", "sh", "bash", "chmod", "id", "ls", "readlink", "stat", "uname")
 # Not part of a machine's software, but of the way it reaches the network.
 NETWORK_VARIABLES = (
     *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"),
