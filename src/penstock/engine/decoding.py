@@ -160,7 +160,9 @@ def _reason(topic: Topic, value: Decoder, key: Decoder) -> Column:
     if isinstance(topic.value, Json | Csv) and not topic.compacted:
         reason = reason.otherwise(F.lit("value is null"))
     reasons = [reason]
-    if not isinstance(topic.key_format, Bytes):
+    # A text key is taken as it is, binary ones too: its bytes stay the same on the way through, few
+    # flows look at it, and checking it costs a filter as much as checking its value.
+    if isinstance(topic.key_format, Json | Csv):
         key_reason = key.reason(F.col("key"), F.col(_KEY), "key")
         reasons.append(F.when(F.col("key").isNotNull(), key_reason))
     if topic.event_time is not None:

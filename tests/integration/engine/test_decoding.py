@@ -178,7 +178,7 @@ def test_a_record_without_its_event_time_is_undecodable(spark: SparkSession) -> 
 @pytest.mark.parametrize(
     ("key_format", "expected"),
     [
-        (text(), ["7,x", '{"n":7}', "key is not valid UTF-8", None]),
+        (text(), ["7,x", '{"n":7}', "\N{REPLACEMENT CHARACTER}", None]),
         (bytes_(), [b"7,x", b'{"n":7}', b"\xff", None]),
         (
             json("n int"),
@@ -198,6 +198,11 @@ def test_a_key_is_typed_by_its_format_or_makes_its_record_undecodable(
     frame = decode(raw(spark, [b"v"] * 4, keys), topic_of(text(), key_format=key_format))
     rows = frame.orderBy("_record.offset").collect()
     assert [row[BAD_COLUMN] or row["_record"]["key"] for row in rows] == expected
+
+
+def test_a_text_key_that_is_no_text_keeps_its_bytes(spark: SparkSession) -> None:
+    frame = readable(raw(spark, [b"v"], [b"\xff\x00\xfe"]), topic_of(text()))
+    assert frame.select(F.col("_record.key").cast("binary")).collect() == [(b"\xff\x00\xfe",)]
 
 
 def test_flows_see_the_good_records_and_where_they_stood(spark: SparkSession) -> None:
