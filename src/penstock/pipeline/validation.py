@@ -61,6 +61,7 @@ def problems_of(
         *(problem for dataset in datasets for problem in _of_dataset(dataset, known)),
         *(problem for flow in flows for problem in _of_flow(flow, known)),
         *_owned_twice(flows, known),
+        *_streams_of_replaced_rows(datasets, flows, known),
     ]
 
 
@@ -356,3 +357,27 @@ def _why_one_owner(table: Table, writers: Sequence[Flow]) -> str | None:
     if any(flow.output_mode is OutputMode.COMPLETE for flow in writers):
         return "one of them replaces the whole table after each batch"
     return None
+
+
+def _streams_of_replaced_rows(
+    datasets: Sequence[Dataset], flows: Sequence[Flow], known: dict[DatasetName, Dataset]
+) -> Iterator[PenstockError]:
+    """Find streams of tables whose rows are replaced: Delta can only stream what is appended."""
+    replaced_whole = {
+        name
+        for flow in flows
+        if flow.output_mode is OutputMode.COMPLETE
+        for name in flow.targets.values()
+    }
+    readers = [*(item for item in datasets if isinstance(item, View)), *flows]
+    for reader in readers:
+        for name in reader.reads:
+            table = known.get(name)
+            if isinstance(table, Table) and (table.key or name in replaced_whole):
+                yield ContradictionError(
+                    what=f"{'view' if isinstance(reader, View) else 'flow'} `{reader.name}`",
+                    reason=f"it reads table `{name}` as a stream, whose rows are replaced",
+                    hint=f'read it as reference data, with `ps.lookup("…", "{name}")`, or read '
+                    "what its writer reads",
+                    origin=reader.origin,
+                )

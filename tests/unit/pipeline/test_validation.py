@@ -336,6 +336,17 @@ CONTRADICTIONS = {
         "flow `t`: its output mode is `append`, real time has only `update`",
         'add `output_mode="update"`',
     ),
+    "a stream of a table with a key": (
+        'ps.table("latest", key="id")\n@ps.flow(into="shipped")  # here\ndef t(latest): ...',
+        "flow `t`: it reads table `latest` as a stream, whose rows are replaced",
+        'read it as reference data, with `ps.lookup("…", "latest")`, or read what its writer reads',
+    ),
+    "a stream of a table that is replaced as a whole": (
+        'ps.table("sums")\n@ps.flow(into="sums", output_mode="complete")\ndef s(orders): ...\n'
+        "@ps.view  # here\ndef v(sums): ...",
+        "view `v`: it reads table `sums` as a stream, whose rows are replaced",
+        'read it as reference data, with `ps.lookup("…", "sums")`, or read what its writer reads',
+    ),
 }
 
 
