@@ -1,0 +1,92 @@
+"""Asking the driver of a pipeline, wherever it runs, and waiting for its answer."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from contextlib import suppress
+from datetime import UTC, datetime
+from threading import Thread
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from penstock.control.command_errors import NobodyListensError
+from penstock.control.commands import (
+    COMMANDS_TOPIC,
+    Asked,
+    CommandId,
+    command_key,
+    decode_answer,
+    encode_asked,
+    ensure_sensible,
+)
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.control.commands import Answer, Command
+    from penstock.kafka import Connection
+    from penstock.kafka.tables import Entry, KafkaTable
+    from penstock.names import PipelineName
+
+ANSWER_SECONDS = 2.0
+"""How long a driver may take; it answers what it begins, and does not wait for batches."""
+
+_WITHDRAW_SECONDS = 0.4
+"""How long Kafka may take to forget a command that nobody has answered."""
+
+
+def ask(
+    connection: Connection,
+    pipeline: PipelineName,
+    command: Command,
+    timeout_seconds: float = ANSWER_SECONDS,
+) -> Answer:
+    """Ask the driver of `pipeline` to carry out `command`, and return what it says.
+
+    A command that nobody has answered in time is withdrawn, so that no driver finds it later.
+
+    Raises:
+        WrongArgumentError: the command makes no sense; nobody was asked.
+        NobodyListensError: there was no answer.
+        PenstockError: Kafka cannot be used.
+    """
+    from penstock.kafka.tables import KafkaTable
+
+    ensure_sensible(command)
+    key = command_key(pipeline, CommandId(uuid4().hex))
+    asked = Asked(command=command, by=_asker(), at=datetime.now(UTC))
+    with KafkaTable.open(connection, COMMANDS_TOPIC) as table:
+        table.put(key, encode_asked(asked))
+        entry = table.wait_for(key, _is_answer, timeout_seconds)
+        withdrawn = _withdraw(table, key)
+    answer = entry and decode_answer(entry.value)
+    if answer is None:
+        raise NobodyListensError(pipeline, seconds=timeout_seconds, withdrawn=withdrawn)
+    return answer
+
+
+def _is_answer(entry: Entry | None) -> bool:
+    return entry is not None and decode_answer(entry.value) is not None
+
+
+def _withdraw(table: KafkaTable, key: str) -> bool:
+    """Remove the command, or give up on a Kafka that does not answer; return whether it is gone."""
+    done: list[bool] = []
+
+    def remove() -> None:
+        with suppress(PenstockError):
+            table.delete(key)
+            done.append(True)
+
+    thread = Thread(target=remove, name="penstock-withdraw", daemon=True)
+    thread.start()
+    thread.join(_WITHDRAW_SECONDS)
+    return bool(done)
+
+
+def _asker() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run under an id that has no name
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
