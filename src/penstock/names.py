@@ -13,6 +13,8 @@ PlatformName = NewType("PlatformName", str)
 PipelineName = NewType("PipelineName", str)
 DatasetName = NewType("DatasetName", str)
 FlowName = NewType("FlowName", str)
+Version = NewType("Version", int)
+"""Of an entry in a `KafkaTable`: the offset of the record that made it."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

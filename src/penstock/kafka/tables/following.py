@@ -1,0 +1,168 @@
+"""Following the topic of a table: a thread reads it from the beginning and never stops.
+
+It is the only one that changes the `Contents`. A second thread calls the callback, so that a slow
+callback does not hold up the table, and a callback may write to it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, cast
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
+
+from penstock.kafka.complaints import Complaints, client_logger
+from penstock.kafka.errors import error_of
+from penstock.kafka.records import moment_of
+from penstock.kafka.tables.entries import Change, Entry, key_text
+from penstock.kafka.tables.errors import TableLostError
+from penstock.names import Offset, Version
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+    from penstock.kafka.connection import Connection
+    from penstock.kafka.tables.entries import Contents, OnChange
+    from penstock.names import TopicName
+
+logger = logging.getLogger(__name__)
+
+PARTITION = 0
+# How soon the thread sees that it shall end.
+_POLL_SECONDS = 0.1
+# Records that are applied at once: others may look at the table in between.
+_BATCH_RECORDS = 10_000
+# The client's own ten seconds would leave it idle long after a broker is back.
+_RECONNECT_MILLISECONDS = 1000
+
+
+class Follower:
+    """Reads the topic into `contents`, and tells `on_change` of records from `announced` on.
+
+    Args:
+        connection: how to reach the cluster.
+        topic: the topic of the table.
+        contents: what to keep up to date.
+        on_change: the user's callback.
+        announced: the first offset that the callback hears of; what is before was there already.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: TopicName,
+        contents: Contents,
+        *,
+        on_change: OnChange,
+        announced: Offset,
+    ) -> None:
+        self._topic, self._contents = topic, contents
+        self._on_change, self._announced = on_change, announced
+        self.complaints = Complaints(connection.bootstrap, action=f"read topic `{topic}`")
+        self._client = Consumer(_client_config(connection, self.complaints))
+        self._client.assign([ClientPartition(topic, PARTITION, OFFSET_BEGINNING)])
+        self._stopping = threading.Event()
+        self._changes: SimpleQueue[list[Change] | None] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=target, name=name, daemon=True)
+            for target, name in (
+                (self._follow, "penstock-table"),
+                (self._announce, "penstock-table-changes"),
+            )
+        ]
+
+    def start(self) -> None:
+        """Begin to read."""
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """End both threads; the callback hears of what was read until now."""
+        self._stopping.set()
+        for thread in self._threads:
+            if thread is not threading.current_thread():  # a callback may close the table
+                thread.join()
+
+    def _follow(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._take(self._next_messages())
+        except KafkaException as err:
+            logger.exception("a table cannot be followed any more", extra={"topic": self._topic})
+            self._contents.end(TableLostError(self._topic, reason=error_of(err).str()))
+        finally:
+            self._changes.put(None)
+            self._client.close()
+
+    def _next_messages(self) -> list[Message]:
+        # `consume` waits until it has as many as were asked for: it is for what has come already.
+        first = self._client.poll(_POLL_SECONDS)
+        if first is None:
+            return []
+        return [first, *self._client.consume(_BATCH_RECORDS, timeout=0)]
+
+    def _take(self, messages: list[Message]) -> None:
+        position = self._contents.position
+        changes = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                change = change_of(message)
+                changes.append(change)
+                position = Offset(change.offset + 1)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public constant
+                # Markers of transactions take offsets and are never handed out.
+                position = Offset(cast("int", message.offset()))
+            else:
+                self._note(error)
+        if position > self._contents.position:
+            self._contents.apply(changes, position)
+            self._changes.put([item for item in changes if item.offset >= self._announced])
+
+    def _note(self, error: KafkaError) -> None:
+        if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+            # The next offset is beyond the end: the topic was made anew, or has lost records.
+            raise KafkaException(error)
+        self.complaints.note(error)
+
+    def _announce(self) -> None:
+        while (changes := self._changes.get()) is not None:
+            for change in changes:
+                try:
+                    self._on_change(change.key, change.entry)
+                except Exception:  # the user's function; the next change is told nevertheless
+                    logger.exception(
+                        "the callback of a table failed",
+                        extra={"topic": self._topic, "key": change.key},
+                    )
+
+
+def change_of(message: Message) -> Change:
+    """Return what a record does; a null value deletes."""
+    offset = cast("int", message.offset())
+    key, value = key_text(cast("bytes", message.key())), message.value()
+    if value is None:
+        return Change(key, None, Offset(offset))
+    entry = Entry(
+        value=value, version=Version(offset), written_at=moment_of(message.timestamp()[1])
+    )
+    return Change(key, entry, Offset(offset))
+
+
+def _client_config(connection: Connection, complaints: Complaints) -> dict[str, object]:
+    return {
+        **connection.client_config(),
+        "group.id": "penstock-table",  # the client asks for one; no group is joined
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
+        "log_level": 0,
+        "error_cb": complaints.note,
+        "logger": client_logger,
+    }

@@ -1,0 +1,272 @@
+"""The table itself: what users hold.
+
+Reading is in `kafka/tables/following.py`, conditional writes are in `kafka/tables/conditional.py`,
+the topic's shape is in `kafka/tables/topic.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Self
+
+from penstock.kafka.admin import Admin
+from penstock.kafka.offsets import Isolation, TopicPartition, end_offsets
+from penstock.kafka.producer.errors import ProducerFailedError
+from penstock.kafka.producer.outgoing import outgoing_record
+from penstock.kafka.producer.producer import Producer
+from penstock.kafka.tables.conditional import ConditionalWriter
+from penstock.kafka.tables.entries import Contents, Entry, ignore_change, key_bytes
+from penstock.kafka.tables.errors import TableClosedError, TableTimeoutError
+from penstock.kafka.tables.following import PARTITION, Follower
+from penstock.kafka.tables.topic import ensure_table_topic
+from penstock.names import Offset, Partition, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from penstock.kafka.connection import Connection
+    from penstock.kafka.records import Delivery
+    from penstock.kafka.tables.entries import OnChange
+    from penstock.names import TopicName
+
+
+class KafkaTable:
+    """A compacted topic as a key-value table. Safe to share between threads; close it.
+
+    Keys are text, values are bytes. Each table holds all entries in memory and follows the topic,
+    so reading costs nothing and shows what others wrote some milliseconds ago.
+
+        with KafkaTable.open(connection, TopicName("_penstock.status")) as table:
+            written = table.put("status/orders", b"running")
+            table.put_if("lease/orders", b"me", version=None)
+
+    A key is written either by `put` and `delete`, or by `put_if`, never by both: only those who
+    all use `put_if` keep each other from writing.
+    """
+
+    def __init__(
+        self,
+        admin: Admin,
+        topic: TopicName,
+        *,
+        on_change: OnChange,
+        announced: Offset,
+        timeout_seconds: float,
+    ) -> None:
+        self._admin, self._topic, self._timeout_seconds = admin, topic, timeout_seconds
+        self._contents = Contents()
+        self._follower = Follower(
+            admin.connection, topic, self._contents, on_change=on_change, announced=announced
+        )
+        self._conditional = ConditionalWriter(admin.connection, topic, self._contents, self.refresh)
+        self._producer: Producer | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        connection: Connection,
+        topic: TopicName,
+        *,
+        on_change: OnChange = ignore_change,
+        timeout_seconds: float = 30,
+    ) -> Self:
+        """Return the table when all that is in the topic now has been read.
+
+        An absent topic is created: one partition, compacted, with the broker's timestamps.
+
+        Args:
+            connection: how to reach the cluster.
+            topic: the topic.
+            on_change: called for every later change, one after the other and in the order of the
+                topic, in a thread of the table. It may use the table, which may show later changes
+                already. What it raises is logged.
+            timeout_seconds: how long opening may take, and then each `put`, `put_if` and `delete`.
+
+        Raises:
+            TableTopicError: the topic exists and cannot hold a table.
+            TableTimeoutError: reading took too long.
+            ClusterError: another subclass: the cluster is away, or refuses.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        admin = Admin(connection.with_request_timeout(timeout_seconds))
+        ensure_table_topic(admin, topic)
+        end = _end(admin, topic)
+        table = cls(
+            admin, topic, on_change=on_change, announced=end, timeout_seconds=timeout_seconds
+        )
+        table._follower.start()
+        try:
+            table._await_position(end, deadline - time.monotonic())
+        except BaseException:
+            table.close()
+            raise
+        return table
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    @property
+    def topic(self) -> TopicName:
+        """The topic behind the table."""
+        return self._topic
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry of `key`, or None.
+
+        Raises:
+            TableClosedError: the table is closed.
+            TableLostError: the topic was deleted, or made anew.
+        """
+        return self._contents.get(key)
+
+    def snapshot(self) -> dict[str, Entry]:
+        """Return a copy of all entries as of one moment: one position in the topic.
+
+        Raises:
+            TableClosedError, TableLostError: as `get`.
+        """
+        return self._contents.copied()
+
+    def refresh(self, timeout_seconds: float = 10) -> None:
+        """Return when the table shows all that is in the topic now.
+
+        Raises:
+            TableTimeoutError: it took longer.
+            ClusterError: another subclass: the cluster is away, or refuses.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        end = _end(self._admin, self._topic)
+        self._await_position(end, deadline - time.monotonic())
+
+    def put(self, key: str, value: bytes) -> Entry:
+        """Write an entry and return it when this table shows it, or a later one.
+
+        Raises:
+            DeliveryError: it was not written; `retryable` tells whether later may help.
+            TableTimeoutError: it was written, and could not be read back in time.
+        """
+        delivery = self._write(key, value)
+        if delivery.offset is None or delivery.timestamp is None:  # pragma: no cover
+            raise TableClosedError(self._topic)
+        return Entry(value=value, version=Version(delivery.offset), written_at=delivery.timestamp)
+
+    def put_if(self, key: str, value: bytes, *, version: Version | None) -> Entry:
+        """Write an entry if the one that is there has `version`; None: if none is there.
+
+        Of several writers that expect the same version exactly one succeeds, in whatever process.
+        Returns when this table shows the entry, or a later one.
+
+        Raises:
+            VersionConflictError: another one is there; `found` is it.
+            TableTimeoutError: the cluster did not answer in time. Whether the entry was written
+                shows when it does.
+            ClusterError: another subclass, for what else went wrong.
+        """
+        deadline = time.monotonic() + self._timeout_seconds
+        self._contents.get(key)  # a closed or lost table says so
+        entry = self._conditional.put_if(
+            key, value, version=version, timeout_seconds=self._timeout_seconds
+        )
+        self._await_position(Offset(entry.version + 1), deadline - time.monotonic())
+        return entry
+
+    def delete(self, key: str) -> None:
+        """Delete an entry; return when this table shows it no more.
+
+        Raises:
+            DeliveryError, TableTimeoutError: as `put`.
+        """
+        self._write(key, None)
+
+    def wait_for(
+        self, key: str, condition: Callable[[Entry | None], bool], timeout_seconds: float
+    ) -> Entry | None:
+        """Return the entry of `key` as soon as `condition` holds for it; None if for no entry.
+
+        The condition is asked once at the beginning and after each change; it should be quick.
+
+        Raises:
+            TableTimeoutError: it did not come to hold in time.
+        """
+        found: list[Entry | None] = []
+
+        def holds() -> bool:
+            entry = self._contents.get(key)
+            found[:] = [entry]
+            return condition(entry)
+
+        if not self._contents.await_condition(holds, timeout_seconds):
+            action = f"show the awaited entry of `{key}`"
+            raise self._timed_out(action, timeout_seconds)
+        return found[0]
+
+    def close(self) -> None:
+        """End the threads and connections. May be called twice, and in the callback."""
+        self._contents.end(TableClosedError(self._topic))
+        self._follower.close()
+        self._conditional.close()
+        with self._lock:
+            producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close()
+
+    def _write(self, key: str, value: bytes | None) -> Delivery:
+        deadline = time.monotonic() + self._timeout_seconds
+        self._contents.get(key)  # a closed or lost table says so
+        record = outgoing_record(
+            self._topic, value, key=key_bytes(key), partition=Partition(PARTITION)
+        )
+        try:
+            delivery = self._open_producer().send_record_and_wait(record)
+        except ProducerFailedError:
+            with self._lock:
+                self._producer = None  # it is of no use any more
+            raise
+        self._await_position(Offset((delivery.offset or 0) + 1), deadline - time.monotonic())
+        return delivery
+
+    def _open_producer(self) -> Producer:
+        with self._lock:
+            if self._producer is None:
+                self._producer = Producer(
+                    self._admin.connection,
+                    linger_seconds=0,
+                    delivery_timeout_seconds=self._timeout_seconds,
+                )
+            return self._producer
+
+    def _await_position(self, position: Offset, timeout_seconds: float) -> None:
+        reached = self._contents.await_condition(
+            lambda: self._contents.position >= position, timeout_seconds
+        )
+        if not reached:
+            raise self._follower.complaints.refusal() or self._timed_out(
+                f"come to offset {position}", timeout_seconds
+            )
+
+    def _timed_out(self, action: str, waited_seconds: float) -> TableTimeoutError:
+        return TableTimeoutError(
+            self._topic,
+            action=action,
+            waited_seconds=waited_seconds,
+            reason=self._follower.complaints.last_word(),
+        )
+
+
+def _end(admin: Admin, topic: TopicName) -> Offset:
+    """Return the end of the topic, open transactions included."""
+    partition = TopicPartition(topic, Partition(PARTITION))
+    return end_offsets(admin, [partition], isolation=Isolation.READ_UNCOMMITTED)[partition]
