@@ -16,8 +16,10 @@ from penstock.engine.events import (
     FlowFailed,
     FlowIdle,
     FlowLag,
+    FlowPaused,
     FlowRestarting,
     FlowStarted,
+    FlowStarting,
     FlowStopped,
     KafkaAway,
     KafkaBack,
@@ -53,6 +55,10 @@ def _told(event: PipelineEvent) -> str | None:
         case FlowRestarting(attempt=attempt, after_seconds=pause):
             when = f"in {pause:.1f} s" if pause else "now"
             return f"starts again {when} (restart {attempt})"
+        case FlowPaused():
+            return "paused"
+        case FlowStarting():
+            return "starts because somebody asked for it"
         case FlowStopped(error=None, finished=finished):
             return "finished" if finished else "stopped"
         case FlowStopped():

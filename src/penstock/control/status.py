@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, assert_never
 
-from penstock.control.supervision import OVER, FlowState
+from penstock.control.supervision import AT_REST, FlowState
 from penstock.engine.events import (
     BatchFinished,
     DataLost,
@@ -19,8 +19,10 @@ from penstock.engine.events import (
     FlowFailed,
     FlowIdle,
     FlowLag,
+    FlowPaused,
     FlowRestarting,
     FlowStarted,
+    FlowStarting,
     FlowStopped,
     KafkaAway,
     KafkaBack,
@@ -86,7 +88,7 @@ class FlowStatus:
             case BatchFinished():
                 self._count(event)
             case FlowIdle():
-                if self.state not in OVER:
+                if self.state not in AT_REST:
                     self.state = FlowState.IDLE
             case FlowLag():
                 self.lag = event
@@ -97,6 +99,10 @@ class FlowStatus:
             case FlowRestarting(at=at, after_seconds=pause):
                 self.state, self.restart_at = FlowState.RESTARTING, at + timedelta(seconds=pause)
                 self.totals.restarts += 1
+            case FlowPaused():
+                self.state, self.restart_at = FlowState.PAUSED, None
+            case FlowStarting():
+                self.state, self.error, self.restart_at = FlowState.STARTING, None, None
             case FlowStopped():
                 self._end(event)
             case DataLost() | LookupReloaded() | KafkaAway() | KafkaBack():
@@ -134,7 +140,7 @@ class FlowStatus:
 
     def _count(self, batch: BatchFinished) -> None:
         # Spark tells of a batch when it is done with it, which may be after the query has ended.
-        if self.state not in OVER:
+        if self.state not in AT_REST:
             self.state, self.error = FlowState.RUNNING, None
         self.last_batch = batch
         self._recent.append(batch)
@@ -170,4 +176,4 @@ class PipelineStatus:
     def state_of(self, flow: FlowName) -> FlowState:
         """Return the state to show: without Kafka, nothing that runs gets anywhere."""
         state = self.flows[flow].state
-        return FlowState.NO_KAFKA if self.kafka_away and state not in OVER else state
+        return FlowState.NO_KAFKA if self.kafka_away and state not in AT_REST else state

@@ -1,4 +1,4 @@
-"""What becomes of a flow that fails: when to start it again, and when to leave it.
+"""What becomes of a flow that fails, or of which somebody wants something.
 
 Decisions only: no thread, no Spark, no Kafka. The clock and the dice are handed in, so that an
 hour of failures is a test of microseconds. Who acts on the decisions is in `running.py`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,9 @@ class FlowState(StrEnum):
     NO_KAFKA = "no kafka"
     """It waits until a broker answers."""
 
+    PAUSED = "paused"
+    """Somebody wanted it to rest; it goes on where it was when it is resumed."""
+
     STOPPED = "stopped"
     """Somebody wanted it to stop."""
 
@@ -51,6 +54,17 @@ class FlowState(StrEnum):
 
 
 OVER = frozenset({FlowState.STOPPED, FlowState.FAILED, FlowState.FINISHED})
+
+AT_REST = OVER | {FlowState.PAUSED}
+"""States without a query, now and until somebody wants one."""
+
+
+class Wish(StrEnum):
+    """What somebody wants to become of a flow once no query of it runs."""
+
+    PAUSE = "pausing"
+    STOP = "stopping"
+    RESTART = "restarting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +97,10 @@ class FlowSupervision:
         """Why it failed last."""
         self.pause_seconds = 0.0
         """The pause before the next start, while `RESTARTING`."""
+        self.wish: Wish | None = None
+        """What is to become of it when its query has ended; None: what the run decides."""
+        self.is_held = False
+        """Stopped alone, while the run goes on: it may be started again."""
         self._policy, self._clock, self._dice = policy, clock, dice
         self._failures: list[float] = []
         self._start_at = 0.0
@@ -105,11 +123,11 @@ class FlowSupervision:
 
     def begin(self) -> None:
         """A start is under way."""
-        self.state = FlowState.STARTING
+        self.state, self.is_held = FlowState.STARTING, False
 
     def run(self) -> None:
-        """Its query runs, or has finished a batch."""
-        if not self.is_over:
+        """Its query runs, or has finished a batch, of which Spark may tell after its end."""
+        if self.state not in AT_REST:
             self.state = FlowState.RUNNING
 
     def idle(self) -> None:
@@ -146,6 +164,27 @@ class FlowSupervision:
         """It has stopped because somebody wanted that; what had failed for good stays so."""
         if not self.is_over:
             self.state = FlowState.STOPPED
+
+    def fulfil(self) -> bool:
+        """No query runs, so do what is wished; return whether that changes anything.
+
+        What has failed for good stays so, unless a restart is wished; then failures are forgotten.
+        """
+        before, wish = self.state, self.wish
+        self.wish = None
+        match wish:
+            case Wish.RESTART:
+                self._failures.clear()
+                self.restart_now()
+            case Wish.PAUSE if not self.is_over:
+                self.state = FlowState.PAUSED
+            case Wish.STOP if not self.is_over:
+                self.state, self.is_held = FlowState.STOPPED, True
+            case Wish.PAUSE | Wish.STOP | None:
+                pass
+            case _:
+                assert_never(wish)
+        return self.state is not before
 
     def finish(self) -> None:
         """It has read all there was."""

@@ -146,8 +146,24 @@ class FlowRestarting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlowPaused:
+    """`flow` rests because somebody wanted that; its place and its state are kept."""
+
+    flow: FlowName
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStarting:
+    """Somebody wants `flow` to run, after a rest or anew; its query is about to start."""
+
+    flow: FlowName
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowStopped:
-    """`flow` will not run again in this process; `error` says why if that was not wanted."""
+    """`flow` does not run any more, unless somebody starts it; `error`: if that was not wanted."""
 
     flow: FlowName
     at: datetime
@@ -182,6 +198,8 @@ PipelineEvent = (
     | LookupReloaded
     | FlowFailed
     | FlowRestarting
+    | FlowPaused
+    | FlowStarting
     | FlowStopped
     | KafkaAway
     | KafkaBack
