@@ -1,9 +1,9 @@
 """What can go wrong with a run as a whole; single flows fail with errors of the engine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from penstock.errors import PenstockError
-from penstock.names import FlowName, PipelineName
+from penstock.errors import PenstockError, UsageError
+from penstock.names import FlowName, PipelineName, nearest
 
 
 class FlowsFailedError(PenstockError):
@@ -41,3 +41,30 @@ class PipelineRunningError(PenstockError):
             hint=f"stop it first, or set another `spark.checkpoint_root` than `{root}`",
         )
         self.pipeline, self.pid = pipeline, pid
+
+
+class LeaseLostError(PenstockError):
+    """This process may not run its pipeline any more: it was frozen, or another took over."""
+
+    code = "PEN-222"
+
+    def __init__(self, pipeline: PipelineName, *, reason: str) -> None:
+        super().__init__(
+            f"this process has lost the lease of pipeline `{pipeline}` and has stopped: {reason}",
+            hint=f"`penstock show {pipeline}` tells who runs it; if nobody does, start it again",
+        )
+        self.pipeline, self.reason = pipeline, reason
+
+
+class UnknownPipelineError(UsageError):
+    """No pipeline of that name has ever run on this cluster."""
+
+    code = "PEN-223"
+
+    def __init__(self, pipeline: str, *, known: Iterable[str]) -> None:
+        close = nearest(pipeline, known)
+        super().__init__(
+            f"no pipeline `{pipeline}` has ever run on this cluster",
+            hint=f"did you mean `{close}`?" if close else "`penstock list` shows those that have",
+        )
+        self.pipeline, self.nearest = pipeline, close

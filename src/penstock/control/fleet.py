@@ -1,0 +1,205 @@
+"""All pipelines of a cluster, as whoever asks may believe: what drivers say, and their silence.
+
+A driver that lives writes every few seconds. One that has not ended and has fallen silent is lost,
+whatever its last record says. Ages are by the clock of the broker, which stamps the records, so
+that the clock of whoever asks may be wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Self
+
+from penstock.control.errors import UnknownPipelineError
+from penstock.control.lease_records import decode_lease, lease_key, pipeline_of_lease
+from penstock.control.status_records import (
+    ENDED,
+    SILENCE_SECONDS,
+    STATUS_TOPIC,
+    PipelineState,
+    decode_status,
+    pipeline_of_status,
+    status_key,
+)
+from penstock.errors import PenstockError
+from penstock.kafka.tables import KafkaTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from penstock.control.holders import Holder
+    from penstock.control.lease_records import LeaseRecord
+    from penstock.control.status_records import PipelineRecord
+    from penstock.kafka import Connection
+    from penstock.kafka.tables import Entry
+    from penstock.names import PipelineName
+
+_CLOCK_KEY = "clock"
+"""What is written there does not matter: its time is the broker's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineView:
+    """A pipeline as it can be believed to be."""
+
+    pipeline: PipelineName
+    state: PipelineState
+    since: datetime
+    why: str | None
+    driver: Holder | None
+    """The driver that runs it, or ran it last."""
+
+    seen_at: datetime
+    """The last sign of life."""
+
+    record: PipelineRecord | None
+    """What the driver said last; None when it has not said anything that can be read."""
+
+
+class Fleet:
+    """The pipelines of one cluster. Use it as a context manager."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Load the statuses.
+
+        Raises:
+            PenstockError: Kafka cannot be used.
+        """
+        self._table = KafkaTable.open(connection, STATUS_TOPIC)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the table."""
+        self._table.close()
+
+    def list(self) -> tuple[PipelineView, ...]:
+        """Return all pipelines that ever ran here, by name.
+
+        Raises:
+            PenstockError: Kafka cannot be used.
+        """
+        self._table.refresh()
+        entries = self._table.snapshot()
+        now = self._now(entries)
+        names = {
+            name for key in entries if (name := pipeline_of_status(key) or pipeline_of_lease(key))
+        }
+        views = [view_of(name, Known.of(name, entries), now) for name in sorted(names)]
+        return tuple(view for view in views if view is not None)
+
+    def show(self, pipeline: PipelineName) -> PipelineView:
+        """Return one pipeline.
+
+        Raises:
+            UnknownPipelineError: none of that name ever ran here.
+            PenstockError: Kafka cannot be used.
+        """
+        views = {view.pipeline: view for view in self.list()}
+        if pipeline not in views:
+            raise UnknownPipelineError(pipeline, known=views)
+        return views[pipeline]
+
+    def _now(self, entries: Mapping[str, Entry]) -> datetime:
+        """Return the time by the broker's clock; where nobody may have died, any will do."""
+        if all(_has_ended(key, entry) for key, entry in entries.items()):
+            return datetime.now(UTC)
+        try:
+            return self._table.put(_CLOCK_KEY, b"{}").written_at
+        except PenstockError:
+            # Whoever may only read relies on a clock of his own.
+            return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the table has of one pipeline, and when the broker wrote it."""
+
+    lease: LeaseRecord | None = None
+    lease_at: datetime | None = None
+    status: PipelineRecord | None = None
+    status_at: datetime | None = None
+
+    @classmethod
+    def of(cls, pipeline: PipelineName, entries: Mapping[str, Entry]) -> Self:
+        """Return what `entries` have of `pipeline`."""
+        lease, status = entries.get(lease_key(pipeline)), entries.get(status_key(pipeline))
+        return cls(
+            lease=decode_lease(lease.value) if lease else None,
+            lease_at=lease.written_at if lease else None,
+            status=decode_status(status.value) if status else None,
+            status_at=status.written_at if status else None,
+        )
+
+    @property
+    def newcomer(self) -> Holder | None:
+        """The driver that has the lease and has not said anything yet."""
+        if self.lease is None or (self.status and self.status.epoch >= self.lease.epoch):
+            return None
+        return self.lease.holder
+
+    @property
+    def is_renewed_by_speaker(self) -> bool:
+        """Whether the driver that spoke last still has the lease."""
+        holder = self.lease.holder if self.lease else None
+        if holder is None or self.status is None:
+            return False
+        return holder.driver_id == self.status.driver.driver_id
+
+
+def view_of(pipeline: PipelineName, known: Known, now: datetime) -> PipelineView | None:
+    """Return how a pipeline is at `now`, by the broker's clock; None when nothing is known."""
+    if known.newcomer is not None and known.lease_at is not None:
+        return _view_of_newcomer(pipeline, known.newcomer, known.lease_at, now)
+    record, seen_at = known.status, known.status_at
+    if record is None or seen_at is None:
+        return None
+    if known.is_renewed_by_speaker and known.lease_at is not None:
+        seen_at = max(seen_at, known.lease_at)
+    silence = now - seen_at
+    is_lost = record.state not in ENDED and silence >= timedelta(seconds=SILENCE_SECONDS)
+    return PipelineView(
+        pipeline=pipeline,
+        state=PipelineState.LOST if is_lost else record.state,
+        since=seen_at if is_lost else record.since,
+        why=_silence(record.driver, silence) if is_lost else record.why,
+        driver=record.driver,
+        seen_at=seen_at,
+        record=record,
+    )
+
+
+def _view_of_newcomer(
+    pipeline: PipelineName, driver: Holder, seen_at: datetime, now: datetime
+) -> PipelineView:
+    """Return a pipeline whose driver has the lease and nothing more."""
+    silence = now - seen_at
+    is_lost = silence >= timedelta(seconds=SILENCE_SECONDS)
+    return PipelineView(
+        pipeline=pipeline,
+        state=PipelineState.LOST if is_lost else PipelineState.STARTING,
+        since=seen_at if is_lost else driver.started_at,
+        why=_silence(driver, silence) if is_lost else None,
+        driver=driver,
+        seen_at=seen_at,
+        record=None,
+    )
+
+
+def _silence(driver: Holder, silence: timedelta) -> str:
+    seconds = silence.total_seconds()
+    return f"no sign of life for {seconds:.0f} s from process {driver.pid} on `{driver.host}`"
+
+
+def _has_ended(key: str, entry: Entry) -> bool:
+    """Whether time makes no difference to what `entry` says."""
+    if pipeline_of_lease(key):
+        lease = decode_lease(entry.value)
+        return lease is None or lease.holder is None
+    if pipeline_of_status(key):
+        record = decode_status(entry.value)
+        return record is None or record.state in ENDED
+    return True
