@@ -83,9 +83,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def json_line(event: PipelineEvent) -> str:
-    """Return `event` as one line of JSON: its name and its fields."""
+    """Return `event` as one line of JSON: its name, its fields, and what to tell people of it."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
-    return json.dumps({"event": name, **_fields(event)})
+    told = sentence(event)
+    return json.dumps({"event": name, **_fields(event)} | ({"told": told} if told else {}))
 
 
 def _fields(value: object) -> dict[str, object]:

@@ -188,6 +188,12 @@ class PipelineSettings:
     restart_window_seconds: Annotated[
         float, Field(gt=0, description="the time in which failures are counted")
     ] = 600.0
+    driver_restart_limit: Annotated[
+        int, Field(ge=0, description="ends after which a detached driver is not started again")
+    ] = 5
+    driver_restart_window_seconds: Annotated[
+        float, Field(gt=0, description="the time in which ends of a detached driver are counted")
+    ] = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,6 +119,7 @@ def test_an_error_in_an_event_is_json_with_code_and_hint() -> None:
     told = json.loads(json_line(failed()))
 
     assert told["event"] == "flow_failed"
+    assert told["told"] == "detect: failed (kafka): [PEN-999] a broker hiccuped"
     assert told["failure"] == "kafka"
     assert told["error"] == {
         "code": "PEN-999",
