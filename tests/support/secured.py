@@ -27,7 +27,6 @@ from penstock.local.broker import (
     BrokerShape,
     Folders,
     build_properties,
-    component,
     new_shape,
 )
 from penstock.local.ports import HOST
@@ -97,7 +96,7 @@ def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
     (shape,) = command.shape.brokers
     passwords = {user: SecretStr(uuid4().hex) for user in User}
     command.prepare(shape)
-    properties = folder / component(shape) / "server.properties"
+    properties = folder / shape.name / "server.properties"
     properties.touch(mode=0o600)
     properties.write_text(
         build_properties(command.shape, shape, command.folders)
@@ -110,7 +109,7 @@ def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
         secured = SecuredKafka(
             bootstrap=command.shape.bootstrap,
             passwords=passwords,
-            log=command.folders.log(component(shape)),
+            log=command.folders.log(shape.name),
         )
         await_round_trip(
             secured.connection(User.ADMIN),

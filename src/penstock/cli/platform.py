@@ -1,4 +1,4 @@
-"""`penstock up`, `penstock down` and `penstock platform`: Kafka on this machine."""
+"""`penstock up`, `penstock down` and `penstock platform`: Kafka and Spark on this machine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from penstock.cli.options import json_option, yes_option
 from penstock.cli.rendering import confirm, human_bytes, progress, show, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from penstock.local import BrokerStatus, Platform, PlatformStatus
+    from penstock.local import BrokerStatus, Platform, PlatformStatus, SparkStatus
     from penstock.settings import Settings
 
 name_option = click.option("--name", metavar="NAME", help="Which platform; default: `local`.")
@@ -32,22 +32,42 @@ name_option = click.option("--name", metavar="NAME", help="Which platform; defau
     type=click.IntRange(0, 65000),
     help="Port of the first broker, the others follow; 0 takes free ones. Default: 9092 if free.",
 )
+@click.option(
+    "--spark-workers",
+    type=click.IntRange(0, 16),
+    metavar="N",
+    help="Also start a Spark cluster of a master and N workers; 0: none. Default: as it was.",
+)
 @json_option
-def up(*, name: str | None, brokers: str | None, port: int | None, as_json: bool) -> None:
-    """Start a real Kafka on this machine, without Docker.
+def up(
+    *,
+    name: str | None,
+    brokers: str | None,
+    port: int | None,
+    spark_workers: int | None,
+    as_json: bool,
+) -> None:
+    """Start a real Kafka on this machine, without Docker, and a Spark cluster if you like.
 
     Returns when a record has been written and read back. The brokers go on when the terminal is
-    closed, are restarted when they crash, and keep their data over `penstock down`.
+    closed, are restarted when they crash, and keep their data over `penstock down`. So does Spark;
+    a pipeline runs there when `spark.master` says so.
 
     \b
     Examples:
       penstock up                              one broker at 127.0.0.1:9092
       penstock up --brokers 3                  replication 3, survives the loss of one
       penstock up --name trial --port 0        a second platform beside the first
+      penstock up --spark-workers 2            pipelines run as on a cluster
     """
     settings, platform = _platform(name, port=port)
     with progress() as emit:
-        status = platform.up(settings.java, brokers=int(brokers) if brokers else None, emit=emit)
+        status = platform.up(
+            settings.java,
+            brokers=int(brokers) if brokers else None,
+            spark_workers=spark_workers,
+            emit=emit,
+        )
     show(_as_json(status), lambda: _show_ready(status), as_json=as_json)
 
 
@@ -57,7 +77,7 @@ def up(*, name: str | None, brokers: str | None, port: int | None, as_json: bool
 @yes_option
 @json_option
 def down(*, name: str | None, delete_data: bool, yes: bool, as_json: bool) -> None:
-    """Stop the Kafka on this machine; its data stays unless you say otherwise.
+    """Stop the Kafka and the Spark on this machine; data stays unless you say otherwise.
 
     \b
     Examples:
@@ -87,16 +107,17 @@ def platform() -> None:
 @name_option
 @json_option
 def status(*, name: str | None, as_json: bool) -> None:
-    """Show the brokers: state, address, memory, restarts and why the last one ended.
+    """Show brokers and Spark: state, address, memory, restarts and why the last one ended.
 
-    Exit status 1 when the platform is not running, or a broker is not.
+    Exit status 1 when the platform is not running, or a part of it is not.
     """
     from penstock.local import BrokerState
 
     _, chosen = _platform(name)
     found = chosen.status()
     show(_as_json(found), lambda: _show_status(found), as_json=as_json)
-    if not found.running or any(b.state is not BrokerState.RUNNING for b in found.brokers):
+    parts = (*found.brokers, *found.spark)
+    if not found.running or any(part.state is not BrokerState.RUNNING for part in parts):
         raise SystemExit(1)
 
 
@@ -106,7 +127,7 @@ def status(*, name: str | None, as_json: bool) -> None:
 @click.option("-n", "--lines", type=click.IntRange(0), default=50, help="How many; default: 50.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written; Ctrl-C ends it.")
 def logs(*, component: str, name: str | None, lines: int, follow: bool) -> None:
-    """Print the log of a COMPONENT: `broker-1`, `broker-2`, `broker-3` or `supervisor`.
+    """Print the log of a COMPONENT: `broker-1`, `spark-master`, `spark-worker-1`, `supervisor` ….
 
     \b
     Examples:
@@ -141,7 +162,7 @@ def _broker_command(verb_name: str, help_text: str) -> None:
         with progress() as emit:
             state = chosen.command_broker(Verb(verb_name), BrokerId(broker_id), emit)
         text = f"broker {broker_id} is {state.state}"
-        show(_broker_json(state), lambda: click.echo(text), as_json=as_json)
+        show(_part_json(state), lambda: click.echo(text), as_json=as_json)
 
 
 _broker_command("stop", "Stop broker ID in good order; it stays down until started.")
@@ -169,6 +190,8 @@ def _show_ready(status: PlatformStatus) -> None:
     from penstock.settings import DEFAULT_PLATFORM
 
     click.echo(f"Kafka {status.kafka_version} is ready at {status.bootstrap}")
+    if status.spark_master:
+        click.echo(f"Spark is ready at {status.spark_master}; its pages: {status.spark[0].ui}")
     if status.name != DEFAULT_PLATFORM:
         click.echo(f"to work with it: export PENSTOCK_PLATFORM_NAME={status.name}")
     click.echo("next: penstock topics create NAME, penstock produce NAME, penstock consume NAME")
@@ -181,7 +204,7 @@ def _show_status(status: PlatformStatus) -> None:
     memory = status.resident_bytes()
     state = "running" if status.running else "not running"
     click.echo(f"platform `{status.name}` is {state}; data in {status.folder}")
-    if any(broker.pid for broker in status.brokers) and not status.running:
+    if any(part.pid for part in (*status.brokers, *status.spark)) and not status.running:
         click.echo("its supervisor died; `penstock up` or `penstock down` cleans up")
     table(
         ["broker", "state", "address", "pid", "memory", "since", "restarts", "last exit"],
@@ -199,6 +222,28 @@ def _show_status(status: PlatformStatus) -> None:
             for item in status.brokers
         ],
     )
+    if status.spark:
+        click.echo(f"\nSpark at {status.spark_master}")
+        _show_spark(status, memory)
+
+
+def _show_spark(status: PlatformStatus, memory: Mapping[int, int]) -> None:
+    table(
+        ["spark", "state", "web pages", "pid", "memory", "since", "restarts", "last exit"],
+        [
+            (
+                item.name,
+                item.state,
+                item.ui,
+                item.pid,
+                human_bytes(memory[item.pid]) if item.pid else None,
+                item.since or None,
+                item.restarts,
+                item.last_exit,
+            )
+            for item in status.spark
+        ],
+    )
 
 
 def _as_json(status: PlatformStatus) -> dict[str, object]:
@@ -211,13 +256,18 @@ def _as_json(status: PlatformStatus) -> dict[str, object]:
         "folder": status.folder,
         "supervisor_pid": status.supervisor_pid,
         "brokers": [
-            _broker_json(item) | {"resident_bytes": memory.get(item.pid or 0)}
+            _part_json(item) | {"resident_bytes": memory.get(item.pid or 0)}
             for item in status.brokers
+        ],
+        "spark_master": status.spark_master,
+        "spark": [
+            _part_json(item) | {"resident_bytes": memory.get(item.pid or 0)}
+            for item in status.spark
         ],
     }
 
 
-def _broker_json(item: BrokerStatus) -> dict[str, object]:
+def _part_json(item: BrokerStatus | SparkStatus) -> dict[str, object]:
     from dataclasses import asdict
 
     return asdict(item)

@@ -27,6 +27,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock.engine.errors import DriverDiedError, DriverNotStartedError
+from penstock.engine.masters import is_on_this_machine
 from penstock.java import class_path
 
 if TYPE_CHECKING:
@@ -268,15 +269,21 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
+def workers_python(conf: Mapping[str, str]) -> str:
+    """Return the Python of Spark's workers: as Spark's users say it, or else the one that runs."""
+    told = os.environ.get("PYSPARK_PYTHON")
+    return conf.get("spark.pyspark.python") or told or sys.executable
+
+
 def _environment(command: DriverCommand, info: Path) -> dict[str, str]:
     environment = dict(os.environ) | {
         "JAVA_HOME": str(command.java.home),
         "SPARK_HOME": str(spark_home()),
         "SPARK_CONNECT_MODE": "0",
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "PYSPARK_PYTHON": workers_python(command.conf),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
     }
-    if command.master.startswith("local"):
+    if is_on_this_machine(command.master):
         # Spark would ask the network for the name of this machine, and warn about the answer.
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     return environment

@@ -10,7 +10,6 @@ pipeline declares meanwhile. `session()` waits for the rest.
 from __future__ import annotations
 
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,8 +17,16 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Self
 
 from penstock.engine.archive import make_later, use_options
-from penstock.engine.driver import DriverCommand, DriverProcess, Tuning, spark_jars
+from penstock.engine.driver import (
+    DriverCommand,
+    DriverProcess,
+    Tuning,
+    spark_jars,
+    workers_python,
+)
 from penstock.engine.errors import SessionOpenError
+from penstock.engine.joined import JoinedProcess, gateway_of_parent
+from penstock.engine.masters import require_shared
 from penstock.engine.spark_settings import session_conf, session_settings, session_shape
 from penstock.events import Emit, StepFinished, StepStarted, ignore
 from penstock.java import JarSet, class_archive, ensure_jars, find_java
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.engine.driver import GatewayAddress
-    from penstock.java import Java
+    from penstock.java import ClassArchive, Java
     from penstock.settings import Settings
 
 STARTING = "starting Spark"
@@ -71,8 +78,12 @@ def session_options(
         app_name: under which name Spark knows the application.
         log_file: where the log of the JVM goes.
         tuning: whether the driver runs for long.
+
+    Raises:
+        LocationNotSharedError: executors run where the checkpoints are not.
     """
     shape = session_shape(settings.spark)
+    require_shared(settings.spark, shape.master)
     return SessionOptions(
         app_name=app_name,
         master=shape.master,
@@ -84,6 +95,18 @@ def session_options(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """The list of classes that a JVM writes while it runs, and the archive to make of it."""
+
+    archive: ClassArchive
+    class_list: Path
+    java: tuple[str, ...]
+
+    def make_archive(self) -> None:
+        make_later(self.archive, self.class_list, self.java)
+
+
 class SparkDriver:
     """The JVM of this process and the Spark session in it. Use it as a context manager."""
 
@@ -91,22 +114,36 @@ class SparkDriver:
 
     def __init__(self, options: SessionOptions, emit: Emit) -> None:
         """Start the JVM; `start` is the way to call this."""
-        java = find_java(cache_dir=options.java.cache_dir)
-        jars = ensure_jars(JarSet.SPARK, options.java, emit, java)
-        emit(StepStarted(step=STARTING))
         self._emit, self._closed = emit, False
-        self._archive = class_archive(options.java.cache_dir, "spark", java, spark_jars(jars))
-        # Drivers that are to start quickly do too little for a list that serves pipelines.
-        records = options.tuning is Tuning.THROUGHPUT
-        self._class_list = self._archive.new_recording() if records else None
-        self._command = build_command(
-            options, java, jars, archive_options=use_options(self._archive, self._class_list)
-        )
-        self._process = DriverProcess(self._command, options.log_file)
+        self._recording: _Recording | None = None
+        self._process = self._joined() or self._started(options)
         _import_spark()
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="penstock-spark")
         self._session: Future[SparkSession] = pool.submit(_connect, self._process, options)
         pool.shutdown(wait=False)
+
+    def _joined(self) -> JoinedProcess | None:
+        """Return the JVM that has started this process, as in a cluster's driver; None: no such."""
+        address = gateway_of_parent()
+        if address is None:
+            return None
+        self._emit(StepStarted(step=STARTING))
+        return JoinedProcess(address)
+
+    def _started(self, options: SessionOptions) -> DriverProcess:
+        java = find_java(cache_dir=options.java.cache_dir)
+        jars = ensure_jars(JarSet.SPARK, options.java, self._emit, java)
+        self._emit(StepStarted(step=STARTING))
+        archive = class_archive(options.java.cache_dir, "spark", java, spark_jars(jars))
+        # Drivers that are to start quickly do too little for a list that serves pipelines.
+        records = options.tuning is Tuning.THROUGHPUT
+        class_list = archive.new_recording() if records else None
+        command = build_command(
+            options, java, jars, archive_options=use_options(archive, class_list)
+        )
+        if class_list is not None:
+            self._recording = _Recording(archive, class_list, command.archived)
+        return DriverProcess(command, options.log_file)
 
     @classmethod
     def start(cls, options: SessionOptions, *, emit: Emit = ignore) -> Self:
@@ -171,9 +208,9 @@ class SparkDriver:
         is_starting = not self._session.done()
         try:
             self._process.end(within_seconds=0 if is_starting else within_seconds)
-            _forget(self._session)
-            if self._class_list is not None:
-                make_later(self._archive, self._class_list, self._command.archived)
+            _forget(self._session, jvm_lives=self._process.is_alive)
+            if self._recording is not None:
+                self._recording.make_archive()
         finally:
             self._open.release()
 
@@ -231,14 +268,14 @@ def _import_spark() -> None:
     import pyspark.sql.functions  # noqa: F401
 
 
-def _connect(process: DriverProcess, options: SessionOptions) -> SparkSession:
+def _connect(process: DriverProcess | JoinedProcess, options: SessionOptions) -> SparkSession:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     _quieten()
     # PySpark hands this to the workers; without it they run any `python3` of the PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_PYTHON"] = workers_python(options.conf)
     conf = SparkConf(loadDefaults=False).setAppName(options.app_name).setMaster(options.master)
     conf.setAll(list(options.conf.items()))
     gateway = _gateway(process.wait_for_gateway())
@@ -298,14 +335,18 @@ def _quieten() -> None:
     vars(java_gateway)["logging"] = java_gateway.logger
 
 
-def _forget(session: Future[SparkSession]) -> None:
-    """Make PySpark forget a JVM that has ended, so that this process may start another."""
+def _forget(session: Future[SparkSession], *, jvm_lives: bool) -> None:
+    """Make PySpark forget a JVM that has ended, so that this process may start another.
+
+    A JVM that goes on, because it has started this process, stops its Spark first.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     if session.exception() is None:
         context = session.result().sparkContext
-        context._jsc = None  # noqa: SLF001 - it would call the JVM; the rest of stop() is Python's
+        if not jvm_lives:
+            context._jsc = None  # noqa: SLF001 - it would call the JVM; the rest is Python's
         context.stop()
     gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public way to end a gateway
     if gateway is not None:

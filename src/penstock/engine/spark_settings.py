@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from penstock.engine.masters import is_on_this_machine
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -147,8 +149,10 @@ def _chosen(shape: SessionShape) -> Iterator[SessionSetting]:
     yield from _state(shape)
     yield from _streaming()
     yield from _tables(shape)
-    if shape.master.startswith("local"):
+    if is_on_this_machine(shape.master):
         yield from _loopback()
+    if shape.master.startswith(("yarn", "k8s://")):
+        yield from _containers()
 
 
 def _session(shape: SessionShape) -> Iterator[SessionSetting]:
@@ -281,6 +285,14 @@ def _tables(shape: SessionShape) -> Iterator[SessionSetting]:
         key="spark.databricks.delta.snapshotPartitions",
         value="2",
         reason="Delta's 50 tasks to read a small table's log take longer than the reading",
+    )
+
+
+def _containers() -> Iterator[SessionSetting]:
+    yield SessionSetting(
+        key="spark.executor.memoryOverhead",
+        value="768m",
+        reason="what a container holds beside the heap: the 256 MB of state, and Python's workers",
     )
 
 

@@ -5,15 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.local.cluster import KafkaCluster
-    from penstock.local.control import BrokerState, BrokerStatus, Verb
+    from penstock.local.control import BrokerState, BrokerStatus, SparkStatus, Verb
     from penstock.local.doctor import Check, Level, examine
+    from penstock.local.errors import PlatformNotRunningError
     from penstock.local.logs import follow_log, tail_log
-    from penstock.local.platform import (
-        Platform,
-        PlatformNotRunningError,
-        PlatformStatus,
-        bootstrap_of,
-    )
+    from penstock.local.platform import Platform, PlatformStatus, bootstrap_of
 
 __all__ = [
     "BrokerState",
@@ -24,6 +20,7 @@ __all__ = [
     "Platform",
     "PlatformNotRunningError",
     "PlatformStatus",
+    "SparkStatus",
     "Verb",
     "bootstrap_of",
     "examine",
@@ -35,10 +32,12 @@ _HOMES = {
     "KafkaCluster": "cluster",
     "BrokerState": "control",
     "BrokerStatus": "control",
+    "SparkStatus": "control",
     "Verb": "control",
     "Check": "doctor",
     "Level": "doctor",
     "examine": "doctor",
+    "PlatformNotRunningError": "errors",
     "follow_log": "logs",
     "tail_log": "logs",
 }

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from uuid import uuid4
 
 from penstock.errors import PenstockError
@@ -32,6 +33,22 @@ class StorageFormatError(PenstockError):
         )
 
 
+class Component(Protocol):
+    """A process that the supervisor keeps alive: a broker, or a part of Spark."""
+
+    @property
+    def name(self) -> str:
+        """Under which name status and logs know it."""
+
+    @property
+    def port(self) -> int:
+        """The port on which it listens as soon as it works."""
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Every port that it listens on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerShape:
     """One broker of a cluster: its number and its two ports."""
@@ -39,6 +56,16 @@ class BrokerShape:
     broker_id: BrokerId
     port: int
     controller_port: int
+
+    @property
+    def name(self) -> str:
+        """Under which name status and logs know it."""
+        return f"broker-{self.broker_id}"
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Every port that it listens on."""
+        return (self.port, self.controller_port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +85,7 @@ class ClusterShape:
     @property
     def ports(self) -> tuple[int, ...]:
         """Every port that the brokers listen on."""
-        return tuple(port for b in self.brokers for port in (b.port, b.controller_port))
+        return tuple(port for broker in self.brokers for port in broker.ports)
 
     @property
     def replication_factor(self) -> int:
@@ -72,13 +99,13 @@ class Folders:
 
     root: Path
 
-    def broker(self, broker: BrokerShape) -> Path:
-        """Return the folder with the properties and the data of `broker`."""
-        return self.root / component(broker)
+    def home(self, component: Component) -> Path:
+        """Return the folder with the configuration and the data of `component`."""
+        return self.root / component.name
 
-    def data(self, broker: BrokerShape) -> Path:
-        """Return the folder with the partitions of `broker`."""
-        return self.broker(broker) / "data"
+    def data(self, component: Component) -> Path:
+        """Return the folder with the data of `component`, such as a broker's partitions."""
+        return self.home(component) / "data"
 
     @property
     def logs(self) -> Path:
@@ -89,14 +116,9 @@ class Folders:
         """Return the current log file of a component."""
         return self.logs / f"{component_name}.log"
 
-    def output(self, broker: BrokerShape) -> Path:
+    def output(self, component: Component) -> Path:
         """Return the file with what the JVM itself printed since its last start."""
-        return self.logs / f"{component(broker)}.out"
-
-
-def component(broker: BrokerShape) -> str:
-    """Return the name under which status and logs know `broker`."""
-    return f"broker-{broker.broker_id}"
+        return self.logs / f"{component.name}.out"
 
 
 def new_cluster_id() -> str:
@@ -162,9 +184,9 @@ def build_properties(shape: ClusterShape, broker: BrokerShape, folders: Folders)
     return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
-def build_log_config(broker: BrokerShape, folders: Folders) -> str:
+def build_log_config(component: Component, folders: Folders) -> str:
     """Return a log4j2 configuration: one file, five old ones of 10 MB each."""
-    file = folders.log(component(broker))
+    file = folders.log(component.name)
     return f"""\
 status=error
 rootLogger.level=info
@@ -196,7 +218,7 @@ class BrokerCommand:
     def prepare(self, broker: BrokerShape) -> None:
         """Write the configuration of `broker`; safe to repeat."""
         folders = self.folders
-        folders.broker(broker).mkdir(parents=True, exist_ok=True)
+        folders.home(broker).mkdir(parents=True, exist_ok=True)
         folders.logs.mkdir(parents=True, exist_ok=True)
         self._properties(broker).write_text(
             build_properties(self.shape, broker, folders), encoding="utf-8"
@@ -238,7 +260,7 @@ class BrokerCommand:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd=self.folders.broker(broker),
+                cwd=self.folders.home(broker),
                 start_new_session=True,
             )
 
@@ -264,10 +286,10 @@ class BrokerCommand:
         ]
 
     def _properties(self, broker: BrokerShape) -> Path:
-        return self.folders.broker(broker) / "server.properties"
+        return self.folders.home(broker) / "server.properties"
 
     def _log_config(self, broker: BrokerShape) -> Path:
-        return self.folders.broker(broker) / "log4j2.properties"
+        return self.folders.home(broker) / "log4j2.properties"
 
 
 def ensure_formatted(command: BrokerCommand, brokers: Sequence[BrokerShape]) -> None:

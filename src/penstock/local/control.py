@@ -43,10 +43,12 @@ class Verb(StrEnum):
     START = "start"
     STOP = "stop"
     KILL = "kill"
+    FIT_SPARK = "fit spark"
+    """Run the Spark cluster that is recorded, and no other part of one."""
 
 
 class BrokerState(StrEnum):
-    """Where a broker is in its life."""
+    """Where a broker, or a process of Spark, is in its life."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -79,10 +81,25 @@ class BrokerStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStatus:
+    """What the supervisor knows of one process of the Spark cluster."""
+
+    name: str
+    port: int
+    ui: str
+    state: BrokerState
+    pid: int | None = None
+    since: str = ""
+    restarts: int = 0
+    last_exit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """The supervisor's answer: `refusal` says why not, if not."""
 
     brokers: tuple[BrokerStatus, ...] = ()
+    spark: tuple[SparkStatus, ...] = ()
     refusal: str | None = None
 
 
@@ -144,7 +161,10 @@ def _decoded_reply(line: bytes) -> Reply:
         BrokerStatus(**broker | {"state": BrokerState(broker["state"])})
         for broker in fields["brokers"]
     )
-    return Reply(brokers=brokers, refusal=fields["refusal"])
+    spark = tuple(
+        SparkStatus(**node | {"state": BrokerState(node["state"])}) for node in fields["spark"]
+    )
+    return Reply(brokers=brokers, spark=spark, refusal=fields["refusal"])
 
 
 def _encoded(message: Request | Reply) -> bytes:

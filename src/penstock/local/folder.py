@@ -2,10 +2,12 @@
 
 platform.json       the shape of the cluster: written once, ports and version may change
 launch.json         how the supervisor calls Java: written by each `up`
+spark.json          the shape of the Spark cluster, if there is one, and how it is started
 supervisor.json     where the running supervisor listens; meaningless unless its lock is held
 supervisor.lock     held by the supervisor as long as it lives: the only sign of life
 operation.lock      held by `up` and `down` while they work
 logs/, broker-N/    logs, properties and data
+spark-*/            what the master remembers, and what workers keep of applications
 """
 
 import fcntl
@@ -20,6 +22,13 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.local.broker import BrokerShape, ClusterShape, Folders
+from penstock.local.spark_cluster import (
+    SparkCommand,
+    SparkLaunch,
+    SparkNode,
+    SparkRole,
+    SparkShape,
+)
 
 _PAUSE_SECONDS = 0.05
 
@@ -93,6 +102,27 @@ class PlatformFolder:
     def save_launch(self, launch: Launch) -> None:
         """Record how the supervisor calls Java."""
         _save(self.root / "launch.json", launch)
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether a Spark cluster belongs to the platform."""
+        return (self.root / "spark.json").exists()
+
+    def load_spark(self) -> SparkCommand:
+        """Return the Spark cluster and how it is started."""
+        with _readable(self.root / "spark.json") as fields:
+            shape, launch = fields["shape"], fields["launch"]
+            return SparkCommand(
+                shape=_spark_shape(shape), launch=_spark_launch(launch), folders=self.folders
+            )
+
+    def save_spark(self, command: SparkCommand) -> None:
+        """Record the Spark cluster and how it is started."""
+        _save(self.root / "spark.json", command)
+
+    def forget_spark(self) -> None:
+        """Remove the record of the Spark cluster."""
+        (self.root / "spark.json").unlink(missing_ok=True)
 
     def load_contact(self) -> Contact | None:
         """Return where the supervisor listens, or None while it does not."""
@@ -174,7 +204,23 @@ def _readable(path: Path) -> Iterator[dict[str, Any]]:
         raise PlatformFileError(path, reason=str(err)) from err
 
 
-def _save(path: Path, value: ClusterShape | Launch | Contact) -> None:
+def _spark_shape(fields: dict[str, Any]) -> SparkShape:
+    master = _spark_node(fields.pop("master"))
+    workers = tuple(_spark_node(worker) for worker in fields.pop("workers"))
+    return SparkShape(**fields, master=master, workers=workers)
+
+
+def _spark_node(fields: dict[str, Any]) -> SparkNode:
+    return SparkNode(**fields | {"role": SparkRole(fields["role"])})
+
+
+def _spark_launch(fields: dict[str, Any]) -> SparkLaunch:
+    paths = {name: Path(fields[name]) for name in ("java", "java_home", "spark_home", "archive")}
+    jars = tuple(Path(jar) for jar in fields["jars"])
+    return SparkLaunch(**paths, jars=jars, options=tuple(fields["options"]))
+
+
+def _save(path: Path, value: ClusterShape | Launch | Contact | SparkCommand) -> None:
     """Write `value` so that a reader finds the old file or the new one, never half of it."""
     scratch = path.with_suffix(f".{os.getpid()}.tmp")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

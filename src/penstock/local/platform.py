@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import psutil
 
-from penstock.errors import PenstockError, UsageError
 from penstock.events import Emit, StepFinished, StepProgressed, StepStarted, ignore
 from penstock.java import JarSet, class_archive, ensure_jars, find_java
 from penstock.kafka import Connection, await_round_trip
@@ -27,12 +26,27 @@ from penstock.local.broker import (
     ensure_formatted,
     new_shape,
 )
-from penstock.local.control import BrokerState, BrokerStatus, SupervisorSilentError, Verb, ask
+from penstock.local.control import (
+    BrokerState,
+    BrokerStatus,
+    SparkStatus,
+    SupervisorSilentError,
+    Verb,
+    ask,
+)
+from penstock.local.errors import (
+    BrokerCommandRefusedError,
+    BrokerStartError,
+    PlatformFolderError,
+    PlatformNotRunningError,
+    PlatformShapeError,
+    UnknownComponentError,
+)
 from penstock.local.folder import Launch, PlatformFolder
 from penstock.local.ports import is_free
 from penstock.local.preflight import check_machine, check_version
 from penstock.local.processes import MARKER, end_processes, find_processes
-from penstock.settings import DEFAULT_PLATFORM
+from penstock.local.spark_start import record_spark, spark_orphans, start_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,78 +65,6 @@ _SUPERVISOR_SECONDS = 10
 _PAUSE_SECONDS = 0.02
 
 
-class PlatformNotRunningError(PenstockError):
-    """A command needs the local platform, and it is not running."""
-
-    code = "PEN-508"
-
-    def __init__(self, name: PlatformName) -> None:
-        up = "penstock up" if name == DEFAULT_PLATFORM else f"penstock up --name {name}"
-        super().__init__(
-            f"the local platform `{name}` is not running",
-            hint=f"`{up}` starts it; `--bootstrap HOST:PORT` chooses another cluster",
-        )
-
-
-class PlatformShapeError(UsageError):
-    """The platform exists with another number of brokers than asked for."""
-
-    code = "PEN-509"
-
-    def __init__(self, name: PlatformName, *, found: int, asked: int) -> None:
-        super().__init__(
-            f"the platform `{name}` has {found} broker(s), not {asked}",
-            hint=f"`penstock up --name NAME --brokers {asked}` makes another beside it; "
-            "`penstock down --delete-data` removes this one and its records",
-        )
-
-
-class BrokerStartError(PenstockError):
-    """A broker ended before it was ready."""
-
-    code = "PEN-510"
-
-    def __init__(self, broker_id: BrokerId, *, reason: str, log: Path) -> None:
-        super().__init__(
-            f"broker {broker_id} could not start: {reason}",
-            hint=f"its log is `{log}`; nothing was left running",
-        )
-
-
-class BrokerCommandRefusedError(UsageError):
-    """The supervisor will not do that to a broker."""
-
-    code = "PEN-511"
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, hint="`penstock platform status` lists the brokers")
-
-
-class UnknownComponentError(UsageError):
-    """The platform has no component of that name."""
-
-    code = "PEN-512"
-
-    def __init__(self, name: str, *, known: list[str]) -> None:
-        super().__init__(
-            f"the platform has no component `{name}`",
-            hint=f"there are {', '.join(known)}",
-        )
-
-
-class PlatformFolderError(PenstockError):
-    """The system does not let us use the folder of a platform."""
-
-    code = "PEN-513"
-
-    def __init__(self, path: str, *, reason: str) -> None:
-        super().__init__(
-            f"`{path}` cannot be used for a platform: {reason}",
-            hint="make it readable and writable for you, or set `platform.data_dir` to another "
-            "folder",
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformStatus:
     """A platform as a whole."""
@@ -132,12 +74,16 @@ class PlatformStatus:
     bootstrap: str | None
     folder: Path
     brokers: tuple[BrokerStatus, ...] = ()
+    spark: tuple[SparkStatus, ...] = ()
+    spark_master: str | None = None
+    """What goes into `spark.master`; None: the platform has no Spark cluster."""
+
     supervisor_pid: int | None = None
     kafka_version: str | None = None
 
     def resident_bytes(self) -> dict[int, int]:
         """Return the memory of each process of the platform, by process id."""
-        pids = [*(broker.pid for broker in self.brokers), self.supervisor_pid]
+        pids = [*(item.pid for item in (*self.brokers, *self.spark)), self.supervisor_pid]
         return {pid: _resident_bytes(pid) for pid in pids if pid is not None}
 
 
@@ -163,7 +109,7 @@ def _explaining_faults(
 
 
 class Platform:
-    """Kafka on this machine, under a name."""
+    """Kafka on this machine, and Spark if it is wanted, under a name."""
 
     def __init__(self, settings: PlatformSettings) -> None:
         self.name = settings.name
@@ -173,13 +119,20 @@ class Platform:
 
     @_explaining_faults
     def up(
-        self, java: JavaSettings, *, brokers: int | None = None, emit: Emit = ignore
+        self,
+        java: JavaSettings,
+        *,
+        brokers: int | None = None,
+        spark_workers: int | None = None,
+        emit: Emit = ignore,
     ) -> PlatformStatus:
         """Start the platform, or find it running; return when a record went in and out.
 
         Args:
             java: where jars come from.
             brokers: how many; None means as many as it has, or the configured number if new.
+            spark_workers: how many workers Spark's cluster has, 0 for no cluster; None means as
+                many as it has.
             emit: told of each step.
 
         Raises:
@@ -189,6 +142,7 @@ class Platform:
             if self.folder.is_supervised():
                 self._check_broker_count(self.folder.load_shape(), brokers)
                 self._start_brokers(emit)
+                self._start_spark(java, spark_workers, emit)
                 return self.status()
             self._end_orphans(emit)
             shape = self._shape(brokers)
@@ -200,6 +154,7 @@ class Platform:
                 ensure_formatted(command, shape.brokers)
                 self._await_contact(supervisor)
                 self._start_brokers(emit)
+                self._start_spark(java, spark_workers, emit)
             except BaseException:
                 self._end(emit)
                 raise
@@ -226,13 +181,16 @@ class Platform:
         shape = self.folder.load_shape()
         running = self.folder.is_supervised()
         contact = self.folder.load_contact() if running else None
-        brokers = ask(contact, Verb.STATUS).brokers if running else self._orphans(shape)
+        spark = self.folder.load_spark().shape if self.folder.has_spark else None
+        reply = ask(contact, Verb.STATUS) if running else None
         return PlatformStatus(
             name=self.name,
             running=running,
             bootstrap=shape.bootstrap,
             folder=self.folder.root,
-            brokers=brokers,
+            brokers=reply.brokers if reply else self._orphans(shape),
+            spark=reply.spark if reply else spark_orphans(self.folder.root, spark),
+            spark_master=spark.master_url if spark else None,
             supervisor_pid=contact.pid if contact else None,
             kafka_version=shape.kafka_version,
         )
@@ -261,9 +219,10 @@ class Platform:
         """
         if not self.folder.shape_file.exists():
             raise PlatformNotRunningError(self.name)
-        brokers = [f"broker-{b.broker_id}" for b in self.folder.load_shape().brokers]
-        if component not in (*brokers, "supervisor"):
-            raise UnknownComponentError(component, known=[*brokers, "supervisor"])
+        spark = self.folder.load_spark().shape.nodes if self.folder.has_spark else ()
+        parts = [item.name for item in (*self.folder.load_shape().brokers, *spark)]
+        if component not in (*parts, "supervisor"):
+            raise UnknownComponentError(component, known=[*parts, "supervisor"])
         return self.folder.folders.log(component)
 
     @_explaining_faults
@@ -365,6 +324,15 @@ class Platform:
         )
         emit(StepFinished(step=step, detail=f"ready in {time.monotonic() - started:.1f} s"))
 
+    def _start_spark(self, java: JavaSettings, workers: int | None, emit: Emit) -> None:
+        """Start the Spark cluster that is asked for, or else the one that the platform has."""
+        if workers is None and self.folder.has_spark:
+            workers = len(self.folder.load_spark().shape.workers)
+        if workers is not None:
+            heap_mb = self._settings.heap_mb
+            record_spark(self.folder, java, workers=workers, heap_mb=heap_mb, emit=emit)
+            start_spark(self.folder, emit)
+
     def _check_brokers(self, step: str, emit: Emit) -> None:
         """Give up waiting as soon as a broker has ended: it would end again."""
         brokers = ask(self.folder.load_contact(), Verb.STATUS).brokers
@@ -423,7 +391,7 @@ class Platform:
         commands = {process.pid: process.cmdline() for process in find_processes(self.folder.root)}
         states = []
         for broker in shape.brokers:
-            properties = str(self.folder.folders.broker(broker) / "server.properties")
+            properties = str(self.folder.folders.home(broker) / "server.properties")
             pid = next((pid for pid, command in commands.items() if properties in command), None)
             states.append(
                 BrokerStatus(

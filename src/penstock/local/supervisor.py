@@ -1,7 +1,7 @@
-"""The supervisor: a small process that keeps the brokers of one platform alive.
+"""The supervisor: a small process that keeps the brokers of one platform alive, and its Spark.
 
 It outlives the terminal that started it, starts and stops brokers as it is told on its control
-port, restarts what crashes with growing pauses, and takes every broker down with itself. One thread
+port, restarts what crashes with growing pauses, and takes every child down with itself. One thread
 owns all state: the main one, which takes events from a queue; other threads only wait for something
 and report it there.
 
@@ -31,15 +31,20 @@ from penstock.local.control import (
     ControlPort,
     Reply,
     Request,
+    SparkStatus,
     Verb,
 )
 from penstock.local.exits import describe_exit, log_size
 from penstock.local.folder import PlatformFolder
 from penstock.local.ports import is_listening
 from penstock.local.processes import MARKER
+from penstock.local.spark_cluster import SparkNode
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable
+
+    from penstock.local.spark_cluster import SparkCommand
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +65,9 @@ _LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The process of a broker has ended."""
+    """The process of a child has ended."""
 
-    broker: BrokerShape
+    child: Child
     process: subprocess.Popen[bytes]
 
 
@@ -80,9 +85,9 @@ class ShutDown:
 
 @dataclass
 class Child:
-    """What the supervisor remembers of one broker."""
+    """What the supervisor remembers of one broker, or of one process of Spark."""
 
-    shape: BrokerShape
+    shape: BrokerShape | SparkNode
     process: subprocess.Popen[bytes] | None = None
     state: BrokerState = BrokerState.STOPPED
     since: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -100,11 +105,24 @@ class Child:
         self.state = state
         self.since = datetime.now(UTC)
 
-    def status(self) -> BrokerStatus:
-        """Return what clients may know."""
+    def broker_status(self, shape: BrokerShape) -> BrokerStatus:
+        """Return what clients may know of a broker."""
         return BrokerStatus(
-            broker_id=self.shape.broker_id,
-            port=self.shape.port,
+            broker_id=shape.broker_id,
+            port=shape.port,
+            state=self.state,
+            pid=self.process.pid if self.process else None,
+            since=self.since.isoformat(timespec="seconds"),
+            restarts=self.restarts,
+            last_exit=self.last_exit,
+        )
+
+    def spark_status(self, node: SparkNode) -> SparkStatus:
+        """Return what clients may know of a process of Spark."""
+        return SparkStatus(
+            name=node.name,
+            port=node.port,
+            ui=node.ui,
             state=self.state,
             pid=self.process.pid if self.process else None,
             since=self.since.isoformat(timespec="seconds"),
@@ -114,12 +132,17 @@ class Child:
 
 
 class Supervisor:
-    """Keeps the brokers of one platform as they should be."""
+    """Keeps the brokers of one platform, and its Spark, as they should be."""
 
-    def __init__(self, command: BrokerCommand) -> None:
+    def __init__(
+        self, command: BrokerCommand, wanted_spark: Callable[[], SparkCommand | None]
+    ) -> None:
+        """Supervise what `command` starts, and the Spark that is wanted when it is asked for."""
         self._command = command
+        self._wanted_spark = wanted_spark
+        self._spark: SparkCommand | None = None
         self._events: queue.SimpleQueue[Exited | Asked | ShutDown] = queue.SimpleQueue()
-        self._children = {shape.broker_id: Child(shape) for shape in command.shape.brokers}
+        self._children = {shape.name: Child(shape) for shape in command.shape.brokers}
         self._ending = False
 
     def request_shut_down(self) -> None:
@@ -140,8 +163,8 @@ class Supervisor:
             except queue.Empty:
                 event = None
             match event:
-                case Exited(broker=broker, process=process):
-                    self._on_exit(self._children[broker.broker_id], process)
+                case Exited(child=child, process=process):
+                    self._on_exit(child, process)
                 case Asked(request=request, reply=reply):
                     reply.put(self._on_request(request))
                 case ShutDown():
@@ -175,25 +198,33 @@ class Supervisor:
         for child in self._children.values():
             if child.state is BrokerState.STARTING and _is_listening(child):
                 child.enter(BrokerState.RUNNING)
-                logger.info("broker running", extra={"broker": child.shape.broker_id})
+                logger.info("component running", extra={"component": child.shape.name})
             elif child.state is BrokerState.RESTARTING and now >= child.restart_at:
                 child.restarts += 1
                 self._start(child)
             elif child.state is BrokerState.STOPPING and now >= child.kill_at and child.process:
-                logger.warning("broker does not stop", extra={"broker": child.shape.broker_id})
+                logger.warning("component does not stop", extra={"component": child.shape.name})
                 child.process.kill()
                 child.kill_at = now + _GRACE_SECONDS
 
     def _start(self, child: Child) -> None:
         child.log_start = log_size(self._command.folders, child.shape)
-        child.recording = self._new_recording(child.shape)
-        child.process = self._command.spawn(child.shape, recording=child.recording)
+        child.process = self._spawn(child)
         child.started_at = time.monotonic()
         child.enter(BrokerState.STARTING)
         waiter = Thread(
-            target=self._wait_for, args=(child.shape, child.process), name="waiter", daemon=True
+            target=self._wait_for, args=(child, child.process), name="waiter", daemon=True
         )
         waiter.start()
+
+    def _spawn(self, child: Child) -> subprocess.Popen[bytes]:
+        match child.shape:
+            case BrokerShape() as broker:
+                child.recording = self._new_recording(broker)
+                return self._command.spawn(broker, recording=child.recording)
+            case SparkNode() as node:
+                assert self._spark is not None  # noqa: S101 - such children come with a command
+                return self._spark.spawn(node)
 
     def _new_recording(self, broker: BrokerShape) -> Path | None:
         """Return where this start shall record its classes, if it shall.
@@ -205,9 +236,9 @@ class Supervisor:
         has_run = (self._command.folders.data(broker) / "__cluster_metadata-0").exists()
         return self._command.archive.new_recording() if is_first and has_run else None
 
-    def _wait_for(self, shape: BrokerShape, process: subprocess.Popen[bytes]) -> None:
+    def _wait_for(self, child: Child, process: subprocess.Popen[bytes]) -> None:
         process.wait()
-        self._events.put(Exited(shape, process))
+        self._events.put(Exited(child, process))
 
     def _on_exit(self, child: Child, process: subprocess.Popen[bytes]) -> None:
         child.process = None
@@ -216,13 +247,15 @@ class Supervisor:
             self._command.archive.adopt(child.recording, complete=complete)
         if child.state is BrokerState.STOPPING:
             child.enter(BrokerState.STOPPED)
+            if isinstance(child.shape, SparkNode):
+                self._fit_spark()  # it made room, perhaps for another of its name
             return
         child.last_exit = describe_exit(
             self._command.folders, child.shape, process.returncode, log_start=child.log_start
         )
         logger.error(
-            "broker exited",
-            extra={"broker": child.shape.broker_id, "reason": child.last_exit},
+            "component exited",
+            extra={"component": child.shape.name, "reason": child.last_exit},
         )
         if time.monotonic() - child.started_at > _STABLE_SECONDS:
             child.pause_seconds = _FIRST_PAUSE_SECONDS
@@ -237,15 +270,46 @@ class Supervisor:
                 pass
             case Verb.SHUT_DOWN:
                 self._end()
+            case Verb.FIT_SPARK:
+                self._fit_spark()
             case Verb.START | Verb.STOP | Verb.KILL:
                 refusal = self._on_broker_request(request)
-        brokers = tuple(child.status() for child in self._children.values())
-        return Reply(brokers=brokers, refusal=refusal)
+        return self._reply(refusal)
+
+    def _reply(self, refusal: str | None) -> Reply:
+        brokers: list[BrokerStatus] = []
+        spark: list[SparkStatus] = []
+        for child in self._children.values():
+            match child.shape:
+                case BrokerShape() as broker:
+                    brokers.append(child.broker_status(broker))
+                case SparkNode() as node:
+                    spark.append(child.spark_status(node))
+        return Reply(brokers=tuple(brokers), spark=tuple(spark), refusal=refusal)
+
+    def _fit_spark(self) -> None:
+        """Start what the wanted cluster has and does not run, and stop what it does not have."""
+        if self._ending:
+            return
+        self._spark = self._wanted_spark()
+        nodes = self._spark.shape.nodes if self._spark else ()
+        for name, child in list(self._children.items()):
+            if not isinstance(child.shape, SparkNode) or child.shape in nodes:
+                continue
+            if child.process is None:
+                del self._children[name]
+            elif child.state is not BrokerState.STOPPING:
+                self._stop(child, force=False)
+        for node in nodes:
+            child = self._children.setdefault(node.name, Child(node))
+            if child.process is None:
+                child.pause_seconds = _FIRST_PAUSE_SECONDS
+                self._start(child)
 
     def _on_broker_request(self, request: Request) -> str | None:
-        child = self._children.get(request.broker_id) if request.broker_id else None
+        child = self._children.get(f"broker-{request.broker_id}")
         if child is None:
-            known = ", ".join(str(number) for number in self._children)
+            known = ", ".join(str(broker.broker_id) for broker in self._command.shape.brokers)
             return f"there is no broker {request.broker_id}; there are {known}"
         if self._ending:
             return "the platform is stopping"
@@ -277,14 +341,14 @@ class Supervisor:
 
 
 def _is_listening(child: Child) -> bool:
-    """Return whether the broker itself, not a stranger, listens on its port."""
+    """Return whether the child itself, not a stranger, listens on its port."""
     return child.process is not None and is_listening(child.process.pid, child.shape.port)
 
 
 def _log_to(path: Path) -> None:
     handler = RotatingFileHandler(path, maxBytes=1_000_000, backupCount=2, encoding="utf-8")
-    layout = "[%(asctime)s] %(levelname)s %(message)s %(broker)s %(reason)s"
-    handler.setFormatter(logging.Formatter(layout, defaults={"broker": "", "reason": ""}))
+    layout = "[%(asctime)s] %(levelname)s %(message)s %(component)s %(reason)s"
+    handler.setFormatter(logging.Formatter(layout, defaults={"component": "", "reason": ""}))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
@@ -304,7 +368,7 @@ def main(argument: str) -> int:
         shape=folder.load_shape(),
         folders=folder.folders,
     )
-    supervisor = Supervisor(command)
+    supervisor = Supervisor(command, lambda: folder.load_spark() if folder.has_spark else None)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: supervisor.request_shut_down())
     port = ControlPort(supervisor.answer)
