@@ -134,6 +134,5 @@ class NotNowError(PenstockError):
     code = "PEN-238"
     retryable = True
 
-    def __init__(self, pipeline: PipelineName, *, doing: str, hint: str) -> None:
-        super().__init__(f"pipeline `{pipeline}` is {doing}", hint=hint)
-        self.pipeline = pipeline
+    def __init__(self, *, doing: str, hint: str) -> None:
+        super().__init__(f"the pipeline is {doing}", hint=hint)

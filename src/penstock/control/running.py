@@ -16,7 +16,8 @@ from penstock.control.order import writers_before
 from penstock.control.preparing import prepare
 from penstock.control.reloading import LookupWatch
 from penstock.control.starting import FlowStarter
-from penstock.control.supervisor import Restarts, Supervisor
+from penstock.control.supervised import Restarts
+from penstock.control.supervisor import Supervisor
 from penstock.engine.events import BatchFinished, FlowStopped, KafkaBack, LookupReloaded
 from penstock.events import Emit, StepStarted, ignore
 from penstock.monitoring import LagMonitor, ShadowGroups
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from penstock.control.options import RunOptions
-    from penstock.control.supervisor import Query
+    from penstock.control.supervised import Query
     from penstock.engine import SparkDriver
     from penstock.engine.events import Notify, PipelineEvent
     from penstock.engine.lookups import LookupChange

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from penstock.control.supervised import Query, QueryFailure, Restarts
 from penstock.control.supervision import RestartPolicy
-from penstock.control.supervisor import Query, QueryFailure, Restarts, Supervisor
+from penstock.control.supervisor import Supervisor
 from penstock.engine.errors import DriverDiedError
 from penstock.engine.events import (
     FailureClass,
