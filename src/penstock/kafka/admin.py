@@ -117,6 +117,13 @@ class Admin:
         """How long one request may take."""
         return self.connection.request_timeout_seconds
 
+    def within(self, seconds: float) -> Admin:
+        """Return an `Admin` with the same client whose requests take no longer than `seconds`."""
+        hurried = Admin(self.connection.with_request_timeout(seconds))
+        hurried.__dict__["client"] = self.client
+        hurried._complaints = self._complaints
+        return hurried
+
     def metadata(self) -> ClusterMetadata:
         """Return brokers and topics as the cluster sees them now.
 

@@ -90,6 +90,11 @@ class Contents:
             self._position = max(self._position, position)
             self._changed.notify_all()
 
+    def wake(self) -> None:
+        """Let all who wait look at their condition again."""
+        with self._changed:
+            self._changed.notify_all()
+
     def end(self, reason: PenstockError) -> None:
         """Let all who wait, now or later, be told `reason`; the first reason stays."""
         with self._changed:

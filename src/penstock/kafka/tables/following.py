@@ -19,6 +19,7 @@ from penstock.kafka.errors import error_of
 from penstock.kafka.records import moment_of
 from penstock.kafka.tables.entries import Change, Entry, key_text
 from penstock.kafka.tables.errors import TableLostError
+from penstock.kafka.tables.topic import PARTITION
 from penstock.names import Offset, Version
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PARTITION = 0
 # How soon the thread sees that it shall end.
 _POLL_SECONDS = 0.1
 # Records that are applied at once: others may look at the table in between.
@@ -90,9 +90,10 @@ class Follower:
         try:
             while not self._stopping.is_set():
                 self._take(self._next_messages())
-        except KafkaException as err:
+        except Exception as err:  # the top of a thread; whoever waits must be told
             logger.exception("a table cannot be followed any more", extra={"topic": self._topic})
-            self._contents.end(TableLostError(self._topic, reason=error_of(err).str()))
+            reason = error_of(err).str() if isinstance(err, KafkaException) else repr(err)
+            self._contents.end(TableLostError(self._topic, reason=reason))
         finally:
             self._changes.put(None)
             self._client.close()
@@ -127,6 +128,8 @@ class Follower:
             # The next offset is beyond the end: the topic was made anew, or has lost records.
             raise KafkaException(error)
         self.complaints.note(error)
+        if self.complaints.refusal():
+            self._contents.wake()
 
     def _announce(self) -> None:
         while (changes := self._changes.get()) is not None:

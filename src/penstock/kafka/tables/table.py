@@ -8,28 +8,38 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self, cast
 
 from penstock.kafka.admin import Admin
-from penstock.kafka.offsets import Isolation, TopicPartition, end_offsets
-from penstock.kafka.producer.errors import ProducerFailedError
+from penstock.kafka.offsets import Isolation
+from penstock.kafka.producer.errors import ProducerFailedError, UndeliveredError
 from penstock.kafka.producer.outgoing import outgoing_record
 from penstock.kafka.producer.producer import Producer
 from penstock.kafka.tables.conditional import ConditionalWriter
 from penstock.kafka.tables.entries import Contents, Entry, ignore_change, key_bytes
 from penstock.kafka.tables.errors import TableClosedError, TableTimeoutError
-from penstock.kafka.tables.following import PARTITION, Follower
-from penstock.kafka.tables.topic import ensure_table_topic
-from penstock.names import Offset, Partition, Version
+from penstock.kafka.tables.following import Follower
+from penstock.kafka.tables.hanging import HangingTransaction
+from penstock.kafka.tables.topic import PARTITION, end_of, ensure_table_topic
+from penstock.names import Offset, Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
     from types import TracebackType
 
     from penstock.kafka.connection import Connection
     from penstock.kafka.records import Delivery
     from penstock.kafka.tables.entries import OnChange
     from penstock.names import TopicName
+
+# A commit takes milliseconds: who waits longer than this looks whether a transaction hangs.
+_PATIENCE_SECONDS = 1.0
+# A request that was given no time at all would fail for that alone.
+_SHORTEST_REQUEST_SECONDS = 0.1
+# Only a `put` of another thread that is still under way would keep the producer longer.
+_CLOSE_SECONDS = 1.0
 
 
 class KafkaTable:
@@ -60,7 +70,13 @@ class KafkaTable:
         self._follower = Follower(
             admin.connection, topic, self._contents, on_change=on_change, announced=announced
         )
-        self._conditional = ConditionalWriter(admin.connection, topic, self._contents, self.refresh)
+        self._conditional = ConditionalWriter(
+            admin.connection,
+            topic,
+            self._contents,
+            refresh=self.refresh,
+            await_position=self._await_position,
+        )
         self._producer: Producer | None = None
         self._lock = threading.Lock()
 
@@ -93,7 +109,7 @@ class KafkaTable:
         deadline = time.monotonic() + timeout_seconds
         admin = Admin(connection.with_request_timeout(timeout_seconds))
         ensure_table_topic(admin, topic)
-        end = _end(admin, topic)
+        end = end_of(admin, topic, Isolation.READ_UNCOMMITTED)
         table = cls(
             admin, topic, on_change=on_change, announced=end, timeout_seconds=timeout_seconds
         )
@@ -148,7 +164,8 @@ class KafkaTable:
             ClusterError: another subclass: the cluster is away, or refuses.
         """
         deadline = time.monotonic() + timeout_seconds
-        end = _end(self._admin, self._topic)
+        admin = self._admin.within(max(timeout_seconds, _SHORTEST_REQUEST_SECONDS))
+        end = end_of(admin, self._topic, Isolation.READ_UNCOMMITTED)
         self._await_position(end, deadline - time.monotonic())
 
     def put(self, key: str, value: bytes) -> Entry:
@@ -159,9 +176,11 @@ class KafkaTable:
             TableTimeoutError: it was written, and could not be read back in time.
         """
         delivery = self._write(key, value)
-        if delivery.offset is None or delivery.timestamp is None:  # pragma: no cover
-            raise TableClosedError(self._topic)
-        return Entry(value=value, version=Version(delivery.offset), written_at=delivery.timestamp)
+        return Entry(
+            value=value,
+            version=Version(_offset_of(delivery)),
+            written_at=cast("datetime", delivery.timestamp),  # the topic has the broker's
+        )
 
     def put_if(self, key: str, value: bytes, *, version: Version | None) -> Entry:
         """Write an entry if the one that is there has `version`; None: if none is there.
@@ -175,13 +194,10 @@ class KafkaTable:
                 shows when it does.
             ClusterError: another subclass, for what else went wrong.
         """
-        deadline = time.monotonic() + self._timeout_seconds
         self._contents.get(key)  # a closed or lost table says so
-        entry = self._conditional.put_if(
+        return self._conditional.put_if(
             key, value, version=version, timeout_seconds=self._timeout_seconds
         )
-        self._await_position(Offset(entry.version + 1), deadline - time.monotonic())
-        return entry
 
     def delete(self, key: str) -> None:
         """Delete an entry; return when this table shows it no more.
@@ -221,21 +237,20 @@ class KafkaTable:
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
-            producer.close()
+            with suppress(UndeliveredError):  # the `put` that waits for it is told
+                producer.close(_CLOSE_SECONDS)
 
     def _write(self, key: str, value: bytes | None) -> Delivery:
         deadline = time.monotonic() + self._timeout_seconds
         self._contents.get(key)  # a closed or lost table says so
-        record = outgoing_record(
-            self._topic, value, key=key_bytes(key), partition=Partition(PARTITION)
-        )
+        record = outgoing_record(self._topic, value, key=key_bytes(key), partition=PARTITION)
         try:
             delivery = self._open_producer().send_record_and_wait(record)
         except ProducerFailedError:
             with self._lock:
                 self._producer = None  # it is of no use any more
             raise
-        self._await_position(Offset((delivery.offset or 0) + 1), deadline - time.monotonic())
+        self._await_position(Offset(_offset_of(delivery) + 1), deadline - time.monotonic())
         return delivery
 
     def _open_producer(self) -> Producer:
@@ -249,13 +264,24 @@ class KafkaTable:
             return self._producer
 
     def _await_position(self, position: Offset, timeout_seconds: float) -> None:
-        reached = self._contents.await_condition(
-            lambda: self._contents.position >= position, timeout_seconds
-        )
-        if not reached:
-            raise self._follower.complaints.refusal() or self._timed_out(
-                f"come to offset {position}", timeout_seconds
-            )
+        deadline = time.monotonic() + timeout_seconds
+        complaints = self._follower.complaints
+        hanging = HangingTransaction(self._admin, self._topic)
+
+        def reached_or_refused() -> bool:
+            return self._contents.position >= position or complaints.refusal() is not None
+
+        while True:
+            patience = min(_PATIENCE_SECONDS, deadline - time.monotonic())
+            if self._contents.await_condition(reached_or_refused, patience):
+                break
+            if time.monotonic() >= deadline:
+                action = f"read up to offset {position}"
+                raise self._timed_out(action, timeout_seconds)
+            hanging.look()
+        refusal = complaints.refusal()
+        if self._contents.position < position and refusal is not None:
+            raise refusal
 
     def _timed_out(self, action: str, waited_seconds: float) -> TableTimeoutError:
         return TableTimeoutError(
@@ -266,7 +292,5 @@ class KafkaTable:
         )
 
 
-def _end(admin: Admin, topic: TopicName) -> Offset:
-    """Return the end of the topic, open transactions included."""
-    partition = TopicPartition(topic, Partition(PARTITION))
-    return end_offsets(admin, [partition], isolation=Isolation.READ_UNCOMMITTED)[partition]
+def _offset_of(delivery: Delivery) -> Offset:
+    return cast("Offset", delivery.offset)  # None only without acknowledgements

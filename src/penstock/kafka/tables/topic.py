@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING
 
 from penstock.kafka.cluster.configs import topic_configs
 from penstock.kafka.errors import ClusterBusyError, UnknownTopicError
+from penstock.kafka.offsets import TopicPartition, end_offsets
 from penstock.kafka.tables.errors import TableTopicError
 from penstock.kafka.topics.creation import TopicExistsError, create_topic
+from penstock.names import Partition
 
 if TYPE_CHECKING:
     from penstock.kafka.admin import Admin
-    from penstock.names import TopicName
+    from penstock.kafka.offsets import Isolation
+    from penstock.names import Offset, TopicName
+
+PARTITION = Partition(0)
+"""The only one: its order decides between writers."""
 
 _REQUIRED = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
 _CONFIGS = _REQUIRED | {
@@ -59,3 +65,18 @@ def _flaws(admin: Admin, topic: TopicName) -> list[str]:
         for name, value in _REQUIRED.items()
         if configs.get(name) != value
     ]
+
+
+def partition_of(topic: TopicName) -> TopicPartition:
+    """Return the partition of a table."""
+    return TopicPartition(topic, PARTITION)
+
+
+def end_of(admin: Admin, topic: TopicName, isolation: Isolation) -> Offset:
+    """Return the end of a table: `READ_COMMITTED` is before the first open transaction.
+
+    Raises:
+        ClusterError: the cluster did not answer in time, or refuses.
+    """
+    partition = partition_of(topic)
+    return end_offsets(admin, [partition], isolation=isolation)[partition]
