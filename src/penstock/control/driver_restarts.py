@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.control.kept import START_AGAIN_STATUS, KeeperState
-from penstock.kafka.errors import ClusterUnreachableError
-from penstock.local.platform import PlatformNotRunningError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +19,13 @@ if TYPE_CHECKING:
     from penstock.control.kept import DriverExit
     from penstock.control.supervision import Dice, RestartPolicy
 
-_NO_KAFKA = frozenset({ClusterUnreachableError.code, PlatformNotRunningError.code})
-"""Nobody's fault and over some time: such ends are waited out and do not count."""
+NO_KAFKA = frozenset({"PEN-401", "PEN-508"})
+"""No broker answers, or the local platform is down: waited out, and no failure.
 
-_UNFORESEEN = frozenset({"PEN-300", "PEN-900"})
+Codes rather than classes: keepers are to stay small, and Kafka's client is not.
+"""
+
+UNFORESEEN = frozenset({"PEN-300", "PEN-900"})
 """Java that did not come up, and faults of ours: what has run before may well run again."""
 
 _WANTED_STATUS = frozenset({0, 128 + signal.SIGINT})
@@ -71,7 +72,7 @@ class DriverRestarts:
             return StartAgain(after_seconds=0, why=why, is_restart=False)
         if self._is_hopeless(ended):
             return StayDown(state=KeeperState.FAILED, why=ended.reason)
-        if ended.error is not None and ended.error.code in _NO_KAFKA:
+        if ended.error is not None and ended.error.code in NO_KAFKA:
             self._waits += 1
             return self._again(ended, self._waits)
         return self._after_failure(ended)
@@ -83,7 +84,7 @@ class DriverRestarts:
         if not self._has_run:
             return True
         code = ended.error.code
-        return not (ended.error.retryable or code in _UNFORESEEN or code in _NO_KAFKA)
+        return not (ended.error.retryable or code in UNFORESEEN or code in NO_KAFKA)
 
     def _after_failure(self, ended: DriverExit) -> StartAgain | StayDown:
         now = self._clock()

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
 
-from penstock.control.driver_restarts import DriverRestarts, StartAgain, StayDown
+from penstock.cli.main import BugError
+from penstock.control.driver_restarts import (
+    NO_KAFKA,
+    UNFORESEEN,
+    DriverRestarts,
+    StartAgain,
+    StayDown,
+)
 from penstock.control.kept import DriverExit, KeeperState, ToldError
 from penstock.control.supervision import RestartPolicy
+from penstock.engine.errors import DriverNotStartedError
+from penstock.kafka import ClusterUnreachableError
+from penstock.local import PlatformNotRunningError
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 KILLED = -signal.SIGKILL
@@ -140,3 +152,19 @@ def test_the_reason_of_an_exit_is_a_sentence(
     status: int, error: ToldError | None, reason: str
 ) -> None:
     assert DriverExit(at=NOON, status=status, error=error).reason == reason
+
+
+def test_codes_are_those_of_the_errors_that_are_meant() -> None:
+    assert {ClusterUnreachableError.code, PlatformNotRunningError.code} == NO_KAFKA
+    assert {DriverNotStartedError.code, BugError.code} == UNFORESEEN
+
+
+def test_a_keeper_loads_neither_a_client_nor_spark() -> None:
+    program = (
+        "import sys, penstock.control.keeper\n"
+        "print(sorted({'confluent_kafka', 'pydantic', 'pyspark', 'click'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
