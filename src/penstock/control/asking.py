@@ -6,7 +6,6 @@ import getpass
 import socket
 from contextlib import suppress
 from datetime import UTC, datetime
-from threading import Thread
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -20,19 +19,20 @@ from penstock.control.commands import (
     encode_asked,
     ensure_sensible,
 )
-from penstock.errors import PenstockError
+from penstock.control.hasty import done_within
+from penstock.kafka.tables import KafkaTable, TableTimeoutError
 
 if TYPE_CHECKING:
     from penstock.control.commands import Answer, Command
     from penstock.kafka import Connection
-    from penstock.kafka.tables import Entry, KafkaTable
+    from penstock.kafka.tables import Entry
     from penstock.names import PipelineName
 
 ANSWER_SECONDS = 2.0
 """How long a driver may take; it answers what it begins, and does not wait for batches."""
 
-_WITHDRAW_SECONDS = 0.4
-"""How long Kafka may take to forget a command that nobody has answered."""
+_FORGET_SECONDS = 0.4
+"""How long Kafka may take to forget a command; if it is away, whoever asked does not wait."""
 
 
 def ask(
@@ -50,38 +50,30 @@ def ask(
         NobodyListensError: there was no answer.
         PenstockError: Kafka cannot be used.
     """
-    from penstock.kafka.tables import KafkaTable
-
     ensure_sensible(command)
     key = command_key(pipeline, CommandId(uuid4().hex))
     asked = Asked(command=command, by=_asker(), at=datetime.now(UTC))
-    with KafkaTable.open(connection, COMMANDS_TOPIC) as table:
+    table = KafkaTable.open(connection, COMMANDS_TOPIC)
+    try:
         table.put(key, encode_asked(asked))
-        entry = table.wait_for(key, _is_answer, timeout_seconds)
-        withdrawn = _withdraw(table, key)
-    answer = entry and decode_answer(entry.value)
+        answer = _await_answer(table, key, timeout_seconds)
+        withdrawn = done_within(_FORGET_SECONDS, lambda: table.delete(key))
+    finally:
+        done_within(_FORGET_SECONDS, table.close)
     if answer is None:
         raise NobodyListensError(pipeline, seconds=timeout_seconds, withdrawn=withdrawn)
     return answer
 
 
+def _await_answer(table: KafkaTable, key: str, timeout_seconds: float) -> Answer | None:
+    with suppress(TableTimeoutError):
+        entry = table.wait_for(key, _is_answer, timeout_seconds)
+        return entry and decode_answer(entry.value)
+    return None
+
+
 def _is_answer(entry: Entry | None) -> bool:
     return entry is not None and decode_answer(entry.value) is not None
-
-
-def _withdraw(table: KafkaTable, key: str) -> bool:
-    """Remove the command, or give up on a Kafka that does not answer; return whether it is gone."""
-    done: list[bool] = []
-
-    def remove() -> None:
-        with suppress(PenstockError):
-            table.delete(key)
-            done.append(True)
-
-    thread = Thread(target=remove, name="penstock-withdraw", daemon=True)
-    thread.start()
-    thread.join(_WITHDRAW_SECONDS)
-    return bool(done)
 
 
 def _asker() -> str:

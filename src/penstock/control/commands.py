@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations
 from enum import StrEnum
-from math import inf
 from typing import Annotated, Literal, NewType
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -21,6 +20,10 @@ from penstock.errors import PenstockError  # noqa: TC001 - part of the signature
 from penstock.names import FlowName, PipelineName, TopicName, nearest
 
 COMMANDS_TOPIC = TopicName("_penstock.commands")
+
+LONGEST_WAIT_SECONDS = 86_400
+LONGEST_LEVEL_SECONDS = 30 * 86_400
+"""Longer ones are slips, or should be settings."""
 
 CommandId = NewType("CommandId", str)
 """Unique for ever, so that a command that comes twice is known again."""
@@ -242,12 +245,12 @@ def ensure_sensible(command: Command) -> None:
         WrongArgumentError: an argument makes no sense.
     """
     match command:
-        case Kill(wait_seconds=wait) if not 0 <= wait < inf:
+        case Kill(wait_seconds=wait) if not 0 <= wait <= LONGEST_WAIT_SECONDS:
             raise WrongArgumentError(
                 what="the wait",
                 found=f"{wait:g} s",
-                expected="0 or more",
-                hint="`--wait 0` stops now",
+                expected=f"0 to {LONGEST_WAIT_SECONDS}",
+                hint="`--wait 0` stops at once",
             )
         case RescaleCores(cores=count) if count < 1:
             raise _too_few(count, "the number of cores")
@@ -266,11 +269,11 @@ def _too_few(count: int, what: str) -> WrongArgumentError:
 
 
 def _ensure_sensible_level(command: SetLogLevel) -> None:
-    if not 0 < command.for_seconds < inf:
+    if not 0 < command.for_seconds <= LONGEST_LEVEL_SECONDS:
         raise WrongArgumentError(
             what="the time of a level",
             found=f"{command.for_seconds:g} s",
-            expected="more than 0, as it goes back by itself",
+            expected="more than 0 and at most 30 days, as it goes back by itself",
             hint="`--for 10m` is ten minutes",
         )
     if not _LOGGER_NAME.fullmatch(command.logger):
