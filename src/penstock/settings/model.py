@@ -194,6 +194,14 @@ class PipelineSettings:
     driver_restart_window_seconds: Annotated[
         float, Field(gt=0, description="the time in which ends of a detached driver are counted")
     ] = 600.0
+    health_port: Annotated[
+        int | None,
+        Field(ge=0, le=65535, description="serves `/health` and `/ready`; 0: any free one"),
+    ] = None
+    health_host: Annotated[
+        str,
+        Field(min_length=1, description="the address to serve them on; a container: `0.0.0.0`"),
+    ] = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
