@@ -14,7 +14,7 @@ from penstock.cli.options import json_option
 
 if TYPE_CHECKING:
     from penstock.cli.run_output import Steps
-    from penstock.control import RunOptions
+    from penstock.control import Claim, RunOptions
     from penstock.demo import Result, Traffic
     from penstock.engine import SparkDriver
     from penstock.engine.events import PipelineEvent
@@ -72,6 +72,7 @@ def demo(rate: int, seconds: int, seed: int, broken: float, *, as_json: bool) ->
 
 
 def _demonstrate(folder: Path, traffic: Traffic, steps: Steps, *, as_json: bool) -> Result | None:
+    from penstock.cli.run import claim_of
     from penstock.demo import project_folder
     from penstock.engine import SparkDriver, Tuning, session_options
     from penstock.events import StepFinished, StepStarted
@@ -97,7 +98,8 @@ def _demonstrate(folder: Path, traffic: Traffic, steps: Steps, *, as_json: bool)
         with KafkaCluster.start(brokers=1, data_dir=folder / "kafka", emit=steps.emit) as cluster:
             steps.emit(StepFinished(step="starting Kafka"))
             options = _options(settings, cluster)
-            return _run(options, driver, traffic, steps, as_json=as_json)
+            with claim_of(project_folder(), settings, cluster.connection, steps) as claim:
+                return _run(options, driver, claim, traffic, steps, as_json=as_json)
 
 
 def _options(settings: Settings, cluster: KafkaCluster) -> RunOptions:
@@ -115,7 +117,13 @@ def _options(settings: Settings, cluster: KafkaCluster) -> RunOptions:
 
 
 def _run(
-    options: RunOptions, driver: SparkDriver, traffic: Traffic, steps: Steps, *, as_json: bool
+    options: RunOptions,
+    driver: SparkDriver,
+    claim: Claim,
+    traffic: Traffic,
+    steps: Steps,
+    *,
+    as_json: bool,
 ) -> Result | None:
     from penstock.cli.run import output_of, stopping_on_signals
     from penstock.control import PipelineRun
@@ -127,7 +135,9 @@ def _run(
         conductor.hear(event)
         output.notify(event)
 
-    run = PipelineRun(options, driver, notify=notify, emit=steps.emit, on_stop=output.say_stopping)
+    run = PipelineRun(
+        options, driver, claim, notify=notify, emit=steps.emit, on_stop=output.say_stopping
+    )
     conductor = Conductor(options, traffic, run.stop)
     try:
         with stopping_on_signals(run):

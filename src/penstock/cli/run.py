@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from penstock.cli.projects import (
     declared_pipeline,
     pipeline_name,
     project_argument,
+    project_folder,
     project_settings,
 )
 
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 
     from penstock.cli.live import Heading
     from penstock.cli.run_output import RunOutput, Steps
-    from penstock.control import PipelineRun, RunOptions
+    from penstock.control import Claim, PipelineRun, RunOptions
     from penstock.engine import SparkDriver
     from penstock.engine.batch import BoundedResult
-    from penstock.kafka import StartingPoint
+    from penstock.kafka import Connection, StartingPoint
+    from penstock.settings import Settings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -83,6 +85,9 @@ def run(
     On a terminal the flows are shown live, otherwise as lines. With --json every event is a line
     of JSON. Exit status: 0 stopped or finished, 1 a flow has failed for good, 2 wrong usage.
 
+    One process at a time runs a pipeline, on whatever machine: a second one is refused, and takes
+    over when the first has died.
+
     \b
     Examples:
       penstock run
@@ -94,7 +99,6 @@ def run(
     targets, and end. Checkpoints play no part: the same range again is written again.
     """
     from penstock.cli.run_output import Steps
-    from penstock.control import RunOptions, only_run
     from penstock.engine import SparkDriver, session_options
 
     settings = project_settings(project, profile, bootstrap=bootstrap)
@@ -106,28 +110,47 @@ def run(
         log_file=settings.platform.data_dir / "logs" / f"{name}.log",
     )
     steps = Steps()
-    is_bounded = start is not None or end is not None
+
+    def options() -> RunOptions:
+        from penstock.control import RunOptions
+
+        pipeline = declared_pipeline(project, settings)
+        return RunOptions(
+            pipeline=pipeline,
+            flows=pipeline.only(flows),
+            settings=settings,
+            connection=connection,
+            once=once,
+        )
+
     try:
-        with (
+        if start is not None or end is not None:
             # A bounded run touches no checkpoint, so the pipeline may run meanwhile.
-            nullcontext() if is_bounded else only_run(settings.spark.checkpoint_root, name),
-            # Java starts while the project is imported and the topics are compared.
+            with SparkDriver.start(session, emit=steps.emit) as driver:
+                _run_range(options(), driver, steps, (start, end), as_json=as_json)
+            return
+        with (
+            claim_of(project, settings, connection, steps) as claim,
+            # Java starts while the lease is acquired, the project imported, topics compared.
             SparkDriver.start(session, emit=steps.emit) as driver,
         ):
-            pipeline = declared_pipeline(project, settings)
-            options = RunOptions(
-                pipeline=pipeline,
-                flows=pipeline.only(flows),
-                settings=settings,
-                connection=connection,
-                once=once,
-            )
-            if is_bounded:
-                _run_range(options, driver, steps, (start, end), as_json=as_json)
-            else:
-                _run(options, driver, steps, as_json=as_json)
+            _run(options(), driver, claim, steps, as_json=as_json)
     finally:
         steps.close()
+
+
+def claim_of(
+    project: Path | None, settings: Settings, connection: Connection, steps: Steps
+) -> Claim:
+    """Return the claim to run a project's pipeline; nothing happens yet."""
+    from penstock.control import Claim, Claimant, cleaner, code_version
+
+    claimant = Claimant(
+        pipeline=pipeline_name(project, settings),
+        profile=settings.profile,
+        code_version=code_version(project_folder(project, settings), settings.pipeline.files),
+    )
+    return Claim(connection, claimant, clean=cleaner(settings), emit=steps.emit)
 
 
 def _run_range(
@@ -166,12 +189,14 @@ def _document(result: BoundedResult) -> dict[str, object]:
     }
 
 
-def _run(options: RunOptions, driver: SparkDriver, steps: Steps, *, as_json: bool) -> None:
+def _run(
+    options: RunOptions, driver: SparkDriver, claim: Claim, steps: Steps, *, as_json: bool
+) -> None:
     from penstock.control import PipelineRun
 
     output = output_of(options, driver, steps, as_json=as_json)
     pipeline_run = PipelineRun(
-        options, driver, notify=output.notify, emit=steps.emit, on_stop=output.say_stopping
+        options, driver, claim, notify=output.notify, emit=steps.emit, on_stop=output.say_stopping
     )
     try:
         with stopping_on_signals(pipeline_run):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from penstock.control.holders import Holder
 from penstock.errors import PenstockError, UsageError
 from penstock.names import FlowName, PipelineName, nearest
 
@@ -31,16 +32,18 @@ class FlowsFailedError(PenstockError):
 
 
 class PipelineRunningError(PenstockError):
-    """Another process of this machine runs the same pipeline on the same checkpoints."""
+    """Another process runs the same pipeline on the same cluster."""
 
     code = "PEN-221"
 
-    def __init__(self, pipeline: PipelineName, *, pid: str, root: str) -> None:
+    def __init__(self, pipeline: PipelineName, holder: Holder) -> None:
+        since = f"{holder.started_at:%Y-%m-%d %H:%M:%S} UTC"
         super().__init__(
-            f"pipeline `{pipeline}` is running already, as process {pid or 'unknown'}",
-            hint=f"stop it first, or set another `spark.checkpoint_root` than `{root}`",
+            f"pipeline `{pipeline}` is running already, as process {holder.pid} on "
+            f"`{holder.host}` since {since}",
+            hint=f"`penstock stop {pipeline}` stops it; or wait until it has ended",
         )
-        self.pipeline, self.pid = pipeline, pid
+        self.pipeline, self.holder = pipeline, holder
 
 
 class LeaseLostError(PenstockError):

@@ -7,6 +7,12 @@ from pydantic import TypeAdapter, ValidationError
 from penstock.control.holders import Holder
 from penstock.names import PipelineName
 
+RENEW_SECONDS = 4.0
+"""How often a holder renews its lease."""
+
+TIME_TO_LIVE_SECONDS = 12.0
+"""A lease that is not renewed for so long may be taken over: two renewals in a row are missing."""
+
 _LEASE_PREFIX = "lease/"
 
 

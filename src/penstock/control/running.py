@@ -1,7 +1,7 @@
 """A run of a pipeline in the foreground: check it, fit the topics, run its flows, stop them.
 
 The driver is handed in while it is still starting, so that the topics are planned meanwhile. No
-topic is touched before every check has passed.
+topic is touched before every check has passed and the pipeline is this process's to run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from penstock.control.preparing import prepare
 from penstock.control.reloading import LookupWatch
 from penstock.control.starting import FlowStarter
 from penstock.control.supervised import Restarts
+from penstock.control.supervision import FlowState
 from penstock.control.supervisor import Supervisor
 from penstock.engine.events import BatchFinished, FlowStopped, KafkaBack, LookupReloaded
 from penstock.events import Emit, StepStarted, ignore
@@ -25,6 +26,8 @@ from penstock.monitoring import LagMonitor, ShadowGroups
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from penstock.control.claims import Claim
+    from penstock.control.errors import LeaseLostError
     from penstock.control.options import RunOptions
     from penstock.control.supervised import Query
     from penstock.engine import SparkDriver
@@ -37,16 +40,13 @@ STARTING = "starting the flows"
 
 
 class PipelineRun:
-    """One run, from the first check to the last flow's end.
-
-    Whoever runs it sees to it with `only_run` that nobody else does; that needs no Spark, so it
-    comes before the driver is started.
-    """
+    """One run, from the first check to the last flow's end."""
 
     def __init__(
         self,
         options: RunOptions,
         driver: SparkDriver,
+        claim: Claim,
         *,
         notify: Notify,
         emit: Emit = ignore,
@@ -57,12 +57,13 @@ class PipelineRun:
         Args:
             options: what is to be run.
             driver: Spark, which may still be starting; stays open.
+            claim: the claim to run the pipeline, which may still wait for the lease; stays open.
             notify: hears what happens to the flows, from the thread that calls `run`.
             emit: hears of the steps before the flows start.
             on_stop: called once when the first wish to stop is being fulfilled.
         """
-        self._options, self._driver = options, driver
-        self._tell, self._emit = notify, emit
+        self._options, self._driver, self._claim = options, driver, claim
+        self._tell, self._emit, self._on_stop = notify, emit, on_stop
         self.has_flows = False
         """Whether flows are being run, so that there is something to stop."""
         self._watch = KafkaWatch(options.connection, self._receive)
@@ -74,7 +75,7 @@ class PipelineRun:
             restarts=Restarts(policy=options.restart_policy, dice=random.uniform),
             notify=self._notify,
             kafka_is_away=self._watch.is_away,
-            on_stop=on_stop,
+            on_stop=self._say_stopping,
             after=writers_before(options.pipeline, options.flows) if options.once else None,
         )
 
@@ -82,19 +83,45 @@ class PipelineRun:
         """Run until all flows have finished, failed for good, or were stopped.
 
         Raises:
+            PipelineRunningError: another process runs the pipeline; nothing was changed.
+            LeaseLostError: another process may run it by now; Spark has been killed.
             InvalidPipelineError: Spark finds problems in the flows; nothing was changed.
             InvalidPlanError: topics cannot become what is declared; nothing was changed.
             FlowsFailedError: flows have failed for good.
             PenstockError: Spark or Kafka cannot be used.
         """
-        prepare(self._options, self._driver, self._emit)
-        causes = self._run_flows()
-        if causes:
-            raise FlowsFailedError(causes)
+        self._claim.guard(self._give_up)
+        try:
+            self._run()
+        except Exception as error:
+            # Whatever fails after Spark was killed fails because of that.
+            if self._claim.lost is not None:
+                raise self._claim.lost from error
+            raise
 
     def stop(self) -> None:
         """Stop after the running batches; called again, at once. For signal handlers too."""
         self._supervisor.stop()
+
+    def _run(self) -> None:
+        self._status = self._claim.await_lease()
+        at_first = FlowState.PENDING if self._options.once else FlowState.STARTING
+        self._status.begin([flow.name for flow in self._options.flows], at_first=at_first)
+        prepare(self._options, self._driver, self._emit)
+        spark = self._driver.application()
+        self._status.describe(spark_application_id=spark.application_id, spark_ui=spark.ui_address)
+        causes = self._run_flows()
+        if causes:
+            raise FlowsFailedError(causes)
+
+    def _give_up(self, error: LeaseLostError) -> None:
+        """Another process may run the pipeline by now: nothing more may be written."""
+        self._driver.kill()
+        self._supervisor.abort(error)
+
+    def _say_stopping(self) -> None:
+        self._status.stop("somebody has stopped it")
+        self._on_stop()
 
     def _run_flows(self) -> dict[FlowName, PenstockError]:
         self._emit(StepStarted(step=STARTING))
@@ -149,4 +176,5 @@ class PipelineRun:
                 self._starter.forget_connections()
             case _:
                 pass
+        self._status.notify(event)
         self._tell(event)

@@ -118,6 +118,10 @@ class Supervisor:
         """
         self._inbox.put(StopWanted())
 
+    def abort(self, error: PenstockError) -> None:
+        """Let `run` raise `error` at once, from any thread; queries are left as they are."""
+        self._inbox.put(Crashed(error=error))
+
     def reload(self, flow: FlowName, because: Sequence[LookupReloaded]) -> None:
         """Let `flow` finish its batch and start again on its checkpoint, then tell `because`."""
         self._inbox.put(ReloadWanted(flow=flow, because=tuple(because)))

@@ -3,7 +3,13 @@
 from penstock.engine.driver import Tuning
 from penstock.engine.enriching import enrich
 from penstock.engine.errors import DriverDiedError, DriverNotStartedError, SessionOpenError
-from penstock.engine.session import SessionOptions, SparkDriver, open_session, session_options
+from penstock.engine.session import (
+    SessionOptions,
+    SparkApplication,
+    SparkDriver,
+    open_session,
+    session_options,
+)
 from penstock.engine.spark_settings import (
     ChosenBy,
     SessionSetting,
@@ -21,6 +27,7 @@ __all__ = [
     "SessionOptions",
     "SessionSetting",
     "SessionShape",
+    "SparkApplication",
     "SparkDriver",
     "Tuning",
     "enrich",

@@ -236,6 +236,10 @@ class DriverProcess:
         self._folder.cleanup()
         return address
 
+    def kill(self) -> None:
+        """Kill the JVM, and return before it is gone."""
+        self._process.kill()
+
     def end(self, *, within_seconds: float) -> int:
         """Close the JVM's input, at which it ends by itself, or kill it; return its status."""
         if self._process.stdin is not None:

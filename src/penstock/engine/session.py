@@ -107,6 +107,15 @@ class _Recording:
         make_later(self.archive, self.class_list, self.java)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkApplication:
+    """How Spark knows a driver, and where it shows what the driver does."""
+
+    application_id: str
+    ui_address: str | None
+    """None when Spark's own user interface is switched off."""
+
+
 class SparkDriver:
     """The JVM of this process and the Spark session in it. Use it as a context manager."""
 
@@ -183,6 +192,24 @@ class SparkDriver:
             self._emit(StepFinished(step=STARTING))
         self.require_alive()
         return session
+
+    def application(self) -> SparkApplication:
+        """Return how Spark knows this driver, waiting until it does.
+
+        Raises:
+            PenstockError: what `session` raises.
+        """
+        context = self.session().sparkContext
+        return SparkApplication(
+            application_id=context.applicationId, ui_address=context.uiWebUrl or None
+        )
+
+    def kill(self) -> None:
+        """End the JVM this moment, from any thread, in the middle of whatever it does.
+
+        `close` still has to be called.
+        """
+        self._process.kill()
 
     def require_alive(self, *, grace_seconds: float = 0) -> None:
         """Raise DriverDiedError, with the JVM's last words, when it has died.
