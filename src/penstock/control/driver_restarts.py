@@ -25,8 +25,8 @@ NO_KAFKA = frozenset({"PEN-401", "PEN-508"})
 Codes rather than classes: keepers are to stay small, and Kafka's client is not.
 """
 
-UNFORESEEN = frozenset({"PEN-300", "PEN-900"})
-"""Java that did not come up, and faults of ours: what has run before may well run again."""
+UNFORESEEN = frozenset({"PEN-222", "PEN-300", "PEN-900"})
+"""A lost lease, Java that did not come up, faults of ours: what has run may well run again."""
 
 _WANTED_STATUS = frozenset({0, 128 + signal.SIGINT})
 """Stopped in good order, by whomever; the second one before the first flow had started."""

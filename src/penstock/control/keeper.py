@@ -158,8 +158,9 @@ class Keeper:
         return thread
 
     def _read(self, stream: IO[str], kind: type[_Event] | type[_Words]) -> None:
-        for line in stream:
-            self._inbox.put(kind(line.rstrip("\n")))
+        with stream:
+            for line in stream:
+                self._inbox.put(kind(line.rstrip("\n")))
 
     def _wait_for(self, driver: subprocess.Popen[str], readers: Sequence[Thread]) -> None:
         status = driver.wait()

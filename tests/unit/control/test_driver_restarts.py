@@ -17,6 +17,7 @@ from penstock.control.driver_restarts import (
     StartAgain,
     StayDown,
 )
+from penstock.control.errors import LeaseLostError
 from penstock.control.kept import DriverExit, KeeperState, ToldError
 from penstock.control.supervision import RestartPolicy
 from penstock.engine.errors import DriverNotStartedError
@@ -110,6 +111,7 @@ def test_a_driver_that_is_killed_while_it_starts_is_started_again() -> None:
     [
         ("PEN-301", True, [1, 2]),  # Java died
         ("PEN-300", False, [1, 2]),  # Java did not come up
+        ("PEN-222", False, [1, 2]),  # it was frozen for too long
         ("PEN-900", False, [1, 2]),  # a fault of ours
         ("PEN-220", False, []),  # all flows have failed for good
         ("PEN-221", False, []),  # another driver runs the pipeline
@@ -156,7 +158,7 @@ def test_the_reason_of_an_exit_is_a_sentence(
 
 def test_codes_are_those_of_the_errors_that_are_meant() -> None:
     assert {ClusterUnreachableError.code, PlatformNotRunningError.code} == NO_KAFKA
-    assert {DriverNotStartedError.code, BugError.code} == UNFORESEEN
+    assert {LeaseLostError.code, DriverNotStartedError.code, BugError.code} == UNFORESEEN
 
 
 def test_a_keeper_loads_neither_a_client_nor_spark() -> None:
