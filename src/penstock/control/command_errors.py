@@ -86,8 +86,8 @@ class FrozenByCheckpointError(PenstockError):
     def __init__(self, flow: FlowName, *, found: str | None, wanted: int) -> None:
         has = f"{found} " if found else "its number of "
         super().__init__(
-            f"flow `{flow}` keeps {has}shuffle partitions for ever: its state is divided among"
-            f" them in the checkpoint, and {wanted} would need a replay",
+            f"flow `{flow}` keeps {has}shuffle partitions: its checkpoint was born with them, and"
+            f" its state is divided among them; {wanted} would need a replay",
             hint=f"a replay is a new checkpoint that reads the topics of `{flow}` again from where"
             " they begin, and writes its output again; `--cores` and `--min-partitions` need none",
         )

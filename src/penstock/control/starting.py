@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Self
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from penstock.engine.lookups import Lookups
     from penstock.engine.queries import FlowQuery, PipelineContext
     from penstock.kafka import StartingPoint
-    from penstock.names import DatasetName
-    from penstock.pipeline import Flow
+    from penstock.names import DatasetName, FlowName
+    from penstock.pipeline import Flow, Pipeline
 
 _CLOSE_SECONDS = 5.0
 """Flows that ended in good order have waited for their dead letters already."""
@@ -94,6 +95,7 @@ class FlowStarter:
         self._admin = Admin(options.connection)
         self._quarantine = QuarantineWorker()
         self._context = self._shared(notify)
+        self._min_partitions: dict[FlowName, int] = {}
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -111,7 +113,22 @@ class FlowStarter:
         from penstock.engine.queries import FlowQuery
 
         trigger = AvailableNow() if self._options.once else None
-        return FlowStart(FlowQuery(flow, self._context, trigger=trigger), self._driver)
+        context, count = self._context, self._min_partitions.get(flow.name)
+        if count is not None:
+            context = replace(context, pipeline=with_min_partitions(context.pipeline, flow, count))
+        return FlowStart(FlowQuery(flow, context, trigger=trigger), self._driver)
+
+    def rescale(self, flow: Flow, min_partitions: int) -> None:
+        """Let each topic be read with at least so many tasks, from the next start of `flow` on."""
+        self._min_partitions[flow.name] = min_partitions
+
+    def shuffle_partitions(self, flow: Flow) -> str | None:
+        """Return how many shuffle partitions the checkpoint of `flow` was born with, if it was."""
+        from penstock.engine.certificates import CertificateFile
+        from penstock.engine.spark_settings import SHUFFLE_PARTITIONS
+
+        born = CertificateFile(self._context.storage, f"{flow.name}.birth.json").load()
+        return born.conf.get(SHUFFLE_PARTITIONS) if born else None
 
     def run_bounded(
         self, flow: Flow, admin: Admin, start: StartingPoint, end: StartingPoint
@@ -174,3 +191,15 @@ class FlowStarter:
             conf=settings.conf,
             notify=notify,
         )
+
+
+def with_min_partitions(pipeline: Pipeline, flow: Flow, count: int) -> Pipeline:
+    """Return the pipeline with topics that are read with at least `count` tasks by `flow`."""
+    read = {item.name for item in pipeline.sources(flow)}
+    datasets = tuple(
+        replace(item, min_partitions=count)
+        if isinstance(item, Topic) and item.name in read
+        else item
+        for item in pipeline.datasets
+    )
+    return replace(pipeline, datasets=datasets)

@@ -149,6 +149,16 @@ class Supervisor:
         return not self._queries and all(flow.state in AT_REST for flow in self._flows.values())
 
     @property
+    def is_stopping(self) -> bool:
+        """Whether the end of the run is under way; for any thread."""
+        return self._stop_wishes > 0
+
+    @property
+    def states(self) -> dict[FlowName, FlowState]:
+        """The state of each flow; for any thread."""
+        return {name: flow.state for name, flow in self._flows.items()}
+
+    @property
     def silent_seconds(self) -> float:
         """How long ago the loop last went round; for any thread."""
         return self._clock() - self._ticked
