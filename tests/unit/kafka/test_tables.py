@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.kafka import ConfigEntry, ConfigSource
 from penstock.kafka.tables import (
     Entry,
     TableClosedError,
@@ -17,6 +18,7 @@ from penstock.kafka.tables import (
     VersionConflictError,
 )
 from penstock.kafka.tables.entries import Change, Contents, key_bytes, key_text
+from penstock.kafka.tables.topic import flaws
 from penstock.names import Offset, TopicName, Version
 
 TOPIC = TopicName("_penstock.status")
@@ -129,3 +131,31 @@ def test_a_topic_that_cannot_hold_a_table_is_told_with_all_its_flaws() -> None:
         "topic `_penstock.status` cannot hold a table: it has 3 partitions instead of 1, "
         "`cleanup.policy=delete` instead of `compact`"
     )
+
+
+@pytest.mark.parametrize(
+    ("partition_count", "configs", "expected"),
+    [
+        (1, {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}, []),
+        (
+            3,
+            {"cleanup.policy": "compact,delete", "message.timestamp.type": "LogAppendTime"},
+            ["3 partitions instead of 1", "`cleanup.policy=compact,delete` instead of `compact`"],
+        ),
+        (
+            1,
+            {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"},
+            ["`message.timestamp.type=CreateTime` instead of `LogAppendTime`"],
+        ),
+    ],
+)
+def test_only_one_compacted_partition_with_the_brokers_timestamps_is_a_table(
+    partition_count: int, configs: dict[str, str], expected: list[str]
+) -> None:
+    entries = [
+        ConfigEntry(
+            name=name, value=value, source=ConfigSource.TOPIC, read_only=False, sensitive=False
+        )
+        for name, value in configs.items()
+    ]
+    assert flaws(partition_count, entries) == expected

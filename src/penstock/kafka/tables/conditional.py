@@ -27,6 +27,7 @@ from penstock.kafka.errors import (
     error_of,
     translated,
 )
+from penstock.kafka.producer.errors import RecordTooLargeError
 from penstock.kafka.tables.errors import TableTimeoutError, VersionConflictError
 from penstock.kafka.tables.transactions import KeyWriter
 from penstock.names import Offset, Version
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _MAX_OPEN_WRITERS = 8
 # Two writers that shut each other out again and again must fall out of step.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 1.0
-_REFUSED = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,12 +175,17 @@ class ConditionalWriter:
             if not err.retryable:
                 raise err
             return err
+        if error_of(err).code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            raise RecordTooLargeError(
+                self._topic,
+                reason=f"it has {len(write.value)} bytes, and the client or the topic allows less",
+                hint="store the content elsewhere and keep a reference to it in the table",
+            ) from err
         fault = translated(
             err,
             action=f"write `{write.key}` to table `{self._topic}`",
             bootstrap=self._connection.bootstrap,
         )
-        refused = isinstance(fault, NotAuthorizedError | AuthenticationFailedError)
-        if refused or error_of(err).code() in _REFUSED:
+        if isinstance(fault, NotAuthorizedError | AuthenticationFailedError):
             raise fault from err
         return fault

@@ -23,6 +23,8 @@ from penstock.kafka.tables.topic import PARTITION
 from penstock.names import Offset, Version
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from confluent_kafka import Message
 
     from penstock.kafka.connection import Connection
@@ -37,6 +39,13 @@ _POLL_SECONDS = 0.1
 _BATCH_RECORDS = 10_000
 # The client's own ten seconds would leave it idle long after a broker is back.
 _RECONNECT_MILLISECONDS = 1000
+_BEYOND_THE_END = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - a public constant
+_MAYBE_GONE = {
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.UNKNOWN_TOPIC_ID,
+}
 
 
 class Follower:
@@ -48,6 +57,7 @@ class Follower:
         contents: what to keep up to date.
         on_change: the user's callback.
         announced: the first offset that the callback hears of; what is before was there already.
+        is_gone: tells whether the topic that is followed exists no more.
     """
 
     def __init__(
@@ -58,8 +68,9 @@ class Follower:
         *,
         on_change: OnChange,
         announced: Offset,
+        is_gone: Callable[[], bool],
     ) -> None:
-        self._topic, self._contents = topic, contents
+        self._topic, self._contents, self._is_gone = topic, contents, is_gone
         self._on_change, self._announced = on_change, announced
         self.complaints = Complaints(connection.bootstrap, action=f"read topic `{topic}`")
         self._client = Consumer(_client_config(connection, self.complaints))
@@ -124,8 +135,10 @@ class Follower:
             self._changes.put([item for item in changes if item.offset >= self._announced])
 
     def _note(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
-            # The next offset is beyond the end: the topic was made anew, or has lost records.
+        # Without the topic, or beyond its end. A broker that is starting may say so of a topic
+        # that is there.
+        lost = error.code() in _MAYBE_GONE and self._is_gone()
+        if lost or error.fatal() or error.code() == _BEYOND_THE_END:
             raise KafkaException(error)
         self.complaints.note(error)
         if self.complaints.refusal():

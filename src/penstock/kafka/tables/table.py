@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
 from penstock.kafka.admin import Admin
@@ -21,7 +22,7 @@ from penstock.kafka.tables.entries import Contents, Entry, ignore_change, key_by
 from penstock.kafka.tables.errors import TableClosedError, TableTimeoutError
 from penstock.kafka.tables.following import Follower
 from penstock.kafka.tables.hanging import HangingTransaction
-from penstock.kafka.tables.topic import PARTITION, end_of, ensure_table_topic
+from penstock.kafka.tables.topic import PARTITION, end_of, ensure_table_topic, is_gone
 from penstock.names import Offset, Version
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from penstock.kafka.connection import Connection
     from penstock.kafka.records import Delivery
     from penstock.kafka.tables.entries import OnChange
+    from penstock.kafka.topics.description import TopicIdentity
     from penstock.names import TopicName
 
 # A commit takes milliseconds: who waits longer than this looks whether a transaction hangs.
@@ -60,6 +62,7 @@ class KafkaTable:
         self,
         admin: Admin,
         topic: TopicName,
+        identity: TopicIdentity,
         *,
         on_change: OnChange,
         announced: Offset,
@@ -68,7 +71,12 @@ class KafkaTable:
         self._admin, self._topic, self._timeout_seconds = admin, topic, timeout_seconds
         self._contents = Contents()
         self._follower = Follower(
-            admin.connection, topic, self._contents, on_change=on_change, announced=announced
+            admin.connection,
+            topic,
+            self._contents,
+            on_change=on_change,
+            announced=announced,
+            is_gone=partial(is_gone, admin, topic, identity),
         )
         self._conditional = ConditionalWriter(
             admin.connection,
@@ -108,10 +116,15 @@ class KafkaTable:
         """
         deadline = time.monotonic() + timeout_seconds
         admin = Admin(connection.with_request_timeout(timeout_seconds))
-        ensure_table_topic(admin, topic)
+        identity = ensure_table_topic(admin, topic)
         end = end_of(admin, topic, Isolation.READ_UNCOMMITTED)
         table = cls(
-            admin, topic, on_change=on_change, announced=end, timeout_seconds=timeout_seconds
+            admin,
+            topic,
+            identity,
+            on_change=on_change,
+            announced=end,
+            timeout_seconds=timeout_seconds,
         )
         table._follower.start()
         try:

@@ -6,15 +6,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from penstock.kafka.cluster.configs import topic_configs
-from penstock.kafka.errors import ClusterBusyError, UnknownTopicError
+from penstock.kafka.errors import ClusterBusyError, ClusterError, UnknownTopicError
 from penstock.kafka.offsets import TopicPartition, end_offsets
 from penstock.kafka.tables.errors import TableTopicError
 from penstock.kafka.topics.creation import TopicExistsError, create_topic
+from penstock.kafka.topics.description import topic_identities
 from penstock.names import Partition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from penstock.kafka.admin import Admin
+    from penstock.kafka.cluster.configs import ConfigEntry
     from penstock.kafka.offsets import Isolation
+    from penstock.kafka.topics.description import TopicIdentity
     from penstock.names import Offset, TopicName
 
 PARTITION = Partition(0)
@@ -28,7 +33,7 @@ _CONFIGS = _REQUIRED | {
 }
 
 
-def ensure_table_topic(admin: Admin, topic: TopicName) -> None:
+def ensure_table_topic(admin: Admin, topic: TopicName) -> TopicIdentity:
     """Create the topic of a table if it is absent; whoever comes second accepts the first's.
 
     Raises:
@@ -39,32 +44,32 @@ def ensure_table_topic(admin: Admin, topic: TopicName) -> None:
     if topic not in admin.metadata().topics:
         with suppress(TopicExistsError):  # another opened the table at the same moment
             create_topic(admin, topic, partition_count=1, config=_CONFIGS)
-    flaws = admin.retried(lambda: _flaws(admin, topic))
-    if flaws:
-        raise TableTopicError(topic, flaws=flaws)
+    identity, configs = admin.retried(lambda: _described(admin, topic))
+    found = flaws(len(identity.partitions), configs)
+    if found:
+        raise TableTopicError(topic, flaws=found)
+    return identity
 
 
-def _flaws(admin: Admin, topic: TopicName) -> list[str]:
-    """Return what keeps a topic from being a table.
-
-    Raises:
-        ClusterBusyError: the broker has not heard of the topic yet, which exists.
-    """
-    action = f"describe topic `{topic}`"
-    known = admin.metadata().topics.get(topic)
-    if known is None:
-        raise ClusterBusyError(action, reason="it is being created")
-    try:
-        configs = {entry.name: entry.value for entry in topic_configs(admin, [topic])[topic]}
-    except UnknownTopicError as err:
-        raise ClusterBusyError(action, reason="it is being created") from err
-    count = len(known.partitions)
-    flaws = [f"{count} partitions instead of 1"] if count != 1 else []
-    return flaws + [
-        f"`{name}={configs.get(name)}` instead of `{value}`"
+def flaws(partition_count: int, configs: Iterable[ConfigEntry]) -> list[str]:
+    """Return what keeps a topic from being a table."""
+    values = {entry.name: entry.value for entry in configs}
+    partitions = [f"{partition_count} partitions instead of 1"] if partition_count != 1 else []
+    return partitions + [
+        f"`{name}={values.get(name)}` instead of `{value}`"
         for name, value in _REQUIRED.items()
-        if configs.get(name) != value
+        if values.get(name) != value
     ]
+
+
+def is_gone(admin: Admin, topic: TopicName, identity: TopicIdentity) -> bool:
+    """Whether the topic was deleted, or another bears its name; False while nobody can tell."""
+    try:
+        return topic_identities(admin, [topic])[topic].topic_id != identity.topic_id
+    except UnknownTopicError:
+        return True
+    except ClusterError:
+        return False
 
 
 def partition_of(topic: TopicName) -> TopicPartition:
@@ -80,3 +85,16 @@ def end_of(admin: Admin, topic: TopicName, isolation: Isolation) -> Offset:
     """
     partition = partition_of(topic)
     return end_offsets(admin, [partition], isolation=isolation)[partition]
+
+
+def _described(admin: Admin, topic: TopicName) -> tuple[TopicIdentity, tuple[ConfigEntry, ...]]:
+    """Return which topic bears the name, and its configs.
+
+    Raises:
+        ClusterBusyError: the broker has not heard of the topic yet, which was just created.
+    """
+    try:
+        return topic_identities(admin, [topic])[topic], topic_configs(admin, [topic])[topic]
+    except UnknownTopicError as err:
+        action = f"describe topic `{topic}`"
+        raise ClusterBusyError(action, reason="it is being created") from err
