@@ -107,6 +107,9 @@ class Launch:
     folder: Path
     """Where the command runs."""
 
+    cluster: str
+    """The brokers on which the pipeline is told of: names may be the same on two clusters."""
+
     restart_limit: int
     restart_window_seconds: float
     cores: int | None = None

@@ -79,6 +79,7 @@ class Shop:
         return Launch(
             command=(sys.executable, driver, str(script)),
             folder=self.data_dir,
+            cluster="127.0.0.1:9092",
             restart_limit=limit,
             restart_window_seconds=600,
         )
