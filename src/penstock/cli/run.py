@@ -99,9 +99,10 @@ def run(
     targets, and end. Checkpoints play no part: the same range again is written again.
     """
     from penstock.cli.run_output import Steps
+    from penstock.control.kept_cores import with_kept_cores
     from penstock.engine import SparkDriver, session_options
 
-    settings = project_settings(project, profile, bootstrap=bootstrap)
+    settings = with_kept_cores(project_settings(project, profile, bootstrap=bootstrap))
     connection = connection_of(settings)
     name = pipeline_name(project, settings)
     session = session_options(
