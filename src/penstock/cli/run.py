@@ -99,6 +99,7 @@ def run(
     targets, and end. Checkpoints play no part: the same range again is written again.
     """
     from penstock.cli.run_output import Steps
+    from penstock.control.kept import START_AGAIN_STATUS
     from penstock.control.kept_cores import with_kept_cores
     from penstock.engine import SparkDriver, session_options
 
@@ -135,9 +136,11 @@ def run(
             # Java starts while the lease is acquired, the project imported, topics compared.
             SparkDriver.start(session, emit=steps.emit) as driver,
         ):
-            _run(options(), driver, claim, steps, as_json=as_json)
+            starts_again = _run(options(), driver, claim, steps, as_json=as_json)
     finally:
         steps.close()
+    if starts_again:
+        click.get_current_context().exit(START_AGAIN_STATUS)
 
 
 def claim_of(
@@ -192,7 +195,8 @@ def _document(result: BoundedResult) -> dict[str, object]:
 
 def _run(
     options: RunOptions, driver: SparkDriver, claim: Claim, steps: Steps, *, as_json: bool
-) -> None:
+) -> bool:
+    """Run until the end, and return whether the driver's keeper shall start it again."""
     from penstock.control import PipelineRun
 
     output = output_of(options, driver, steps, as_json=as_json)
@@ -204,6 +208,7 @@ def _run(
             pipeline_run.run()
     finally:
         output.close()
+    return pipeline_run.starts_again
 
 
 def output_of(

@@ -7,11 +7,14 @@ topic is touched before every check has passed and the pipeline is this process'
 from __future__ import annotations
 
 import random
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from penstock.control.errors import FlowsFailedError
+from penstock.control.health import Health, HealthServer
 from penstock.control.kafka_watch import KafkaWatch
+from penstock.control.listening import CommandListener
 from penstock.control.order import writers_before
 from penstock.control.preparing import prepare
 from penstock.control.reloading import LookupWatch
@@ -19,12 +22,13 @@ from penstock.control.starting import FlowStarter
 from penstock.control.supervised import Restarts
 from penstock.control.supervision import FlowState
 from penstock.control.supervisor import Supervisor
+from penstock.control.verbs import RunCommands
 from penstock.engine.events import BatchFinished, FlowStopped, KafkaBack, LookupReloaded
 from penstock.events import Emit, StepStarted, ignore
 from penstock.monitoring import LagMonitor, ShadowGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from penstock.control.claims import Claim
     from penstock.control.errors import LeaseLostError
@@ -76,8 +80,16 @@ class PipelineRun:
             notify=self._notify,
             kafka_is_away=self._watch.is_away,
             on_stop=self._say_stopping,
+            on_rest=self._free_executors,
             after=writers_before(options.pipeline, options.flows) if options.once else None,
         )
+        self._commands = RunCommands(options, self._supervisor)
+        self._has_lease = False
+
+    @property
+    def starts_again(self) -> bool:
+        """Whether somebody wants the driver to be started again now that the run has ended."""
+        return self._commands.starts_again
 
     def run(self) -> None:
         """Run until all flows have finished, failed for good, or were stopped.
@@ -88,11 +100,13 @@ class PipelineRun:
             InvalidPipelineError: Spark finds problems in the flows; nothing was changed.
             InvalidPlanError: topics cannot become what is declared; nothing was changed.
             FlowsFailedError: flows have failed for good.
+            HealthPortTakenError: its health cannot be served.
             PenstockError: Spark or Kafka cannot be used.
         """
         self._claim.guard(self._give_up)
         try:
-            self._run()
+            with self._health() as address:
+                self._run(address)
         except Exception as error:
             # Whatever fails after Spark was killed fails because of that.
             if self._claim.lost is not None:
@@ -101,18 +115,49 @@ class PipelineRun:
 
     def stop(self) -> None:
         """Stop after the running batches; called again, at once. For signal handlers too."""
+        self._commands.stay_ended()
         self._supervisor.stop()
 
-    def _run(self) -> None:
+    def _run(self, health: str | None) -> None:
         self._status = self._claim.await_lease()
+        self._has_lease = True
         at_first = FlowState.PENDING if self._options.once else FlowState.STARTING
         self._status.begin([flow.name for flow in self._options.flows], at_first=at_first)
-        prepare(self._options, self._driver, self._emit)
-        spark = self._driver.application()
-        self._status.describe(spark_application_id=spark.application_id, spark_ui=spark.ui_address)
-        causes = self._run_flows()
-        if causes:
+        self._status.describe(health=health)
+        connection, name = self._options.connection, self._options.pipeline.name
+        # Whoever has the lease answers, and nobody else.
+        with CommandListener(connection, name, self._commands.carry_out):
+            prepare(self._options, self._driver, self._emit)
+            spark = self._driver.application()
+            self._status.describe(
+                spark_application_id=spark.application_id, spark_ui=spark.ui_address
+            )
+            causes = self._run_flows()
+        if causes and not self.starts_again:
             raise FlowsFailedError(causes)
+
+    @contextmanager
+    def _health(self) -> Iterator[str | None]:
+        """Serve the health of the driver, if that is wanted; the block gets its address."""
+        settings = self._options.settings.pipeline
+        if settings.health_port is None:
+            yield None
+            return
+        with HealthServer(settings.health_host, settings.health_port, self._look) as server:
+            yield server.address
+
+    def _look(self) -> Health:
+        return Health(
+            pipeline=self._options.pipeline.name,
+            flows=self._supervisor.states,
+            has_begun=self.has_flows,
+            silent_seconds=self._supervisor.silent_seconds,
+            spark_is_alive=self._driver.is_alive,
+            lease_is_held=self._has_lease and self._claim.lost is None,
+        )
+
+    def _free_executors(self) -> None:
+        self._executors.free(lambda: self._supervisor.is_at_rest)
 
     def _give_up(self, error: LeaseLostError) -> None:
         """Another process may run the pipeline by now: nothing more may be written."""
@@ -124,7 +169,11 @@ class PipelineRun:
         self._on_stop()
 
     def _run_flows(self) -> dict[FlowName, PenstockError]:
+        from penstock.engine.executors import Executors
+        from penstock.engine.log_levels import JvmLogLevels
+
         self._emit(StepStarted(step=STARTING))
+        self._executors = Executors(self._driver.session())
         self.has_flows = True
         with (
             FlowStarter(self._options, self._driver, self._receive) as self._starter,
@@ -134,12 +183,14 @@ class PipelineRun:
             self._groups,
             self._lag,
             self._watch,
+            self._commands.during(self._starter, JvmLogLevels(self._driver.session())),
         ):
             return self._supervisor.run()
 
     def _start(self, name: FlowName) -> Query:
         """Start a flow, in the thread that waits for its end."""
         flow = self._options.pipeline.flow(name)
+        self._executors.ensure()
         start = self._starter.prepare(flow)
         position = start.position(self._starter.topics_read(flow))
         self._lag.begin(name, position)

@@ -105,7 +105,7 @@ class Supervisor:
         self._reloading: dict[FlowName, tuple[LookupReloaded, ...]] = {}
         self._stop_wishes = 0
         self._stop_deadline, self._is_pressing = float("inf"), False
-        self._ticked = restarts.clock()
+        self._ticked: float | None = None
 
     def receive(self, event: PipelineEvent) -> None:
         """Take an event from any thread."""
@@ -160,8 +160,8 @@ class Supervisor:
 
     @property
     def silent_seconds(self) -> float:
-        """How long ago the loop last went round; for any thread."""
-        return self._clock() - self._ticked
+        """How long ago the loop last went round, 0 before it begins; for any thread."""
+        return 0.0 if self._ticked is None else self._clock() - self._ticked
 
     def state_of(self, flow: FlowName) -> FlowState:
         """Return the state of a flow; for any thread.

@@ -175,6 +175,11 @@ class SparkDriver:
         """The process id of the JVM."""
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the JVM runs."""
+        return self._process.is_alive
+
     def session(self) -> SparkSession:
         """Return the session, waiting until it can be used.
 
