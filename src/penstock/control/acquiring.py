@@ -84,6 +84,7 @@ class Contest:
             AcquiringAbandoned: nobody wants it any more.
             PenstockError: Kafka cannot be used.
         """
+        self.table.refresh()
         while True:
             entry = self.table.get(lease_key(self.pipeline))
             record = decode_lease(entry.value) if entry else None

@@ -165,7 +165,7 @@ class PipelineRun:
         self._supervisor.abort(error)
 
     def _say_stopping(self) -> None:
-        self._status.stop("somebody has stopped it")
+        self._status.stop("it starts again" if self.starts_again else "somebody has stopped it")
         self._on_stop()
 
     def _run_flows(self) -> dict[FlowName, PenstockError]:
