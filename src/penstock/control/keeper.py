@@ -137,7 +137,7 @@ class Keeper:
         driver = subprocess.Popen(
             launch.command,
             cwd=launch.folder,
-            env={**os.environ, KEEPER_VARIABLE: str(self._folder.root)},
+            env={**os.environ, **launch.environment, KEEPER_VARIABLE: str(self._folder.root)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -19,7 +19,7 @@ import os
 import signal
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -29,7 +29,7 @@ from penstock.errors import PenstockError
 from penstock.names import PipelineName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 KEEPER_VARIABLE = "_PENSTOCK_KEEPER"
 """Stands in the environment of a kept driver and of all it starts: the folder of its keeper."""
@@ -112,6 +112,9 @@ class Launch:
 
     restart_limit: int
     restart_window_seconds: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the driver finds beside the environment of whoever started it."""
+
     cores: int | None = None
     """So many cores instead of what the settings say."""
 
@@ -154,6 +157,11 @@ class KeptFolder:
     def log(self) -> Path:
         """What the driver and the keeper write."""
         return self.root / "log"
+
+    @property
+    def java_log(self) -> Path:
+        """What Spark's Java writes, as any run of the pipeline has it."""
+        return self.root.parents[1] / "logs" / f"{self.pipeline}.log"
 
     @property
     def output(self) -> Path:

@@ -1,0 +1,236 @@
+"""Operating pipelines: look at them, command them, and wait until a command has taken effect.
+
+A command goes through Kafka to the driver, wherever it runs. Where nobody answers and the pipeline
+is detached on this machine, its keeper is told to end it: so `stop` and `kill` work between two
+drivers, on a driver that hears nothing, and while Kafka is away.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Self
+
+from penstock.control.asking import ask
+from penstock.control.command_errors import NobodyListensError
+from penstock.control.commands import Kill, RescaleCores, Restart, Stop, ensure_sensible
+from penstock.control.detached import (
+    END_SECONDS,
+    START_SECONDS,
+    DriverEndedError,
+    StartRefusedError,
+    StillEndingError,
+    StillStartingError,
+)
+from penstock.control.errors import UnknownPipelineError
+from penstock.control.fleet import Fleet
+from penstock.control.overviews import OverallState, Overview, advice, overview_of
+from penstock.errors import PenstockError
+from penstock.events import Emit, StepFinished, StepStarted, ignore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.control.commands import Command
+    from penstock.control.detached import Detached, KeptPipeline
+    from penstock.kafka import Connection
+    from penstock.names import PipelineName
+
+_PAUSE_SECONDS = 0.2
+_OVER = frozenset({OverallState.STOPPED, OverallState.FAILED})
+
+
+class PipelineNotRunningError(PenstockError):
+    """A command needs a running driver, and the pipeline has none."""
+
+    code = "PEN-246"
+
+    def __init__(self, found: Overview) -> None:
+        since = f"{found.since.astimezone():%Y-%m-%d %H:%M:%S}"
+        why = f": {found.why}" if found.why else ""
+        hint = "`penstock start` in its project starts it"
+        if found.state is OverallState.RESTARTING:
+            hint = f"its keeper starts it soon; `penstock show {found.pipeline}` says when"
+        super().__init__(
+            f"pipeline `{found.pipeline}` is {found.state} since {since}{why}", hint=hint
+        )
+        self.pipeline, self.state = found.pipeline, found.state
+
+
+class PipelineLostError(PenstockError):
+    """The driver of a pipeline has fallen silent: nobody would hear a command."""
+
+    code = "PEN-247"
+
+    def __init__(self, found: Overview) -> None:
+        super().__init__(f"pipeline `{found.pipeline}` is lost: {found.why}", hint=advice(found))
+        self.pipeline = found.pipeline
+
+
+class Operator:
+    """Looks at the pipelines of one cluster and commands them. Use it as a context manager."""
+
+    def __init__(self, connection: Connection, detached: Detached) -> None:
+        """Load what is known of all pipelines.
+
+        Raises:
+            PenstockError: Kafka cannot be used.
+        """
+        self._connection, self._detached = connection, detached
+        self._fleet = Fleet(connection)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what is open."""
+        self._fleet.__exit__()
+
+    def list(self) -> tuple[Overview, ...]:
+        """Return all pipelines that ever ran on the cluster, or were started here, by name."""
+        views = {view.pipeline: view for view in self._fleet.list()}
+        kept = {item.pipeline: item for item in self._detached.all() if self._is_here(item)}
+        found = [overview_of(views.get(name), kept.get(name)) for name in sorted({*views, *kept})]
+        return tuple(item for item in found if item is not None)
+
+    def show(self, pipeline: PipelineName) -> Overview:
+        """Return one pipeline.
+
+        Raises:
+            UnknownPipelineError: there is none of that name.
+        """
+        known = {item.pipeline: item for item in self.list()}
+        if pipeline not in known:
+            raise UnknownPipelineError(pipeline, known=known)
+        return known[pipeline]
+
+    def command(self, pipeline: PipelineName, command: Command, *, emit: Emit = ignore) -> str:
+        """Have `command` carried out; return what was done, when it is done.
+
+        Commands to single flows return with the driver's answer, which may be what it has begun.
+
+        Raises:
+            UnknownPipelineError: there is no pipeline of that name.
+            PipelineNotRunningError, PipelineLostError, NobodyListensError: nobody would hear it.
+            CommandRefusedError: the driver said why not.
+            PenstockError: it was begun, and did not come to its end in time.
+        """
+        ensure_sensible(command)
+        found = self.show(pipeline)
+        if found.has_keeper and ends_all(command) and _has_no_driver(found):
+            return self._end_here(pipeline, command, emit)
+        self._require_driver(found)
+        try:
+            said = ask(self._connection, pipeline, command).said()
+        except NobodyListensError:
+            if found.has_keeper and ends_all(command):
+                return self._end_here(pipeline, command, emit)
+            raise
+        emit(StepFinished(step=str(pipeline), detail=said))
+        self._await_effect(found, command, emit)
+        return said
+
+    def _await_effect(self, found: Overview, command: Command, emit: Emit) -> None:
+        match command:
+            case Stop(flow=None):
+                self._await_end(found, END_SECONDS, emit)
+            case Kill(flow=None, wait_seconds=seconds):
+                self._await_end(found, seconds + END_SECONDS, emit)
+            case Restart(flow=None) | RescaleCores():
+                self._await_next_driver(found, emit)
+            case _:
+                pass
+
+    def _await_end(self, found: Overview, seconds: float, emit: Emit) -> None:
+        """Return when the driver that was asked, and its keeper here, have ended."""
+
+        def has_ended(now: Overview) -> bool:
+            is_another = _driver_id(now) != _driver_id(found)
+            return is_another or (now.state in _OVER and not now.has_keeper)
+
+        step = "waiting for the end"
+        if self._await(found.pipeline, has_ended, seconds, step, emit) is None:
+            raise StillEndingError(found.pipeline, seconds=seconds)
+
+    def _await_next_driver(self, found: Overview, emit: Emit) -> None:
+        """Return when a driver after the one that was asked runs."""
+
+        def is_decided(now: Overview) -> bool:
+            is_another = _driver_id(now) != _driver_id(found)
+            runs = now.state in (OverallState.RUNNING, OverallState.PAUSED)
+            # A keeper elsewhere is out of sight: between two drivers its pipeline is stopped.
+            gave_up = found.has_keeper and not now.has_keeper and now.state in _OVER
+            return (is_another and runs) or gave_up
+
+        step = "waiting for the next driver"
+        now = self._await(found.pipeline, is_decided, START_SECONDS, step, emit)
+        if now is None:
+            raise StillStartingError(found.pipeline, seconds=START_SECONDS)
+        if now.state in _OVER:
+            raise _why_it_ended(now)
+
+    def _await(
+        self,
+        pipeline: PipelineName,
+        condition: Callable[[Overview], bool],
+        seconds: float,
+        step: str,
+        emit: Emit,
+    ) -> Overview | None:
+        emit(StepStarted(step=step))
+        deadline = time.monotonic() + seconds
+        while not condition(now := self.show(pipeline)):
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(_PAUSE_SECONDS)
+        emit(StepFinished(step=step))
+        return now
+
+    def _end_here(self, pipeline: PipelineName, command: Command, emit: Emit) -> str:
+        return end_here(self._detached, pipeline, command, emit)
+
+    @staticmethod
+    def _require_driver(found: Overview) -> None:
+        if found.state is OverallState.LOST:
+            raise PipelineLostError(found)
+        if found.state in _OVER or found.state is OverallState.RESTARTING:
+            raise PipelineNotRunningError(found)
+
+    def _is_here(self, kept: KeptPipeline) -> bool:
+        """Whether `kept` is told of on this cluster."""
+        try:
+            return kept.folder.load_launch().cluster == self._connection.bootstrap
+        except PenstockError:
+            return False
+
+
+def ends_all(command: Command) -> bool:
+    """Return whether `command` ends a whole pipeline, which its keeper can do too."""
+    return isinstance(command, Stop | Kill) and command.flow is None
+
+
+def end_here(
+    detached: Detached, pipeline: PipelineName, command: Command, emit: Emit = ignore
+) -> str:
+    """Have the keeper on this machine end a pipeline that cannot be asked; return what was done."""
+    at_once = isinstance(command, Kill)
+    detached.end(pipeline, at_once=at_once, emit=emit)
+    return "killed by its keeper" if at_once else "stopped by its keeper"
+
+
+def _has_no_driver(found: Overview) -> bool:
+    return found.state in (OverallState.RESTARTING, OverallState.LOST) or found.driver is None
+
+
+def _driver_id(overview: Overview) -> str | None:
+    return overview.driver.driver_id if overview.driver else None
+
+
+def _why_it_ended(now: Overview) -> PenstockError:
+    record = now.kept.record if now.kept else None
+    if now.kept is not None and record is not None and record.last_exit is not None:
+        told = record.last_exit.error
+        if told is not None:
+            return StartRefusedError(told)
+        return DriverEndedError(now.pipeline, why=record.last_exit.reason, log=now.kept.folder.log)
+    return PipelineNotRunningError(now)
