@@ -6,7 +6,7 @@ here. The first digit of a code is its package:
     0 settings and other shared modules    4 kafka      7 registry
     1 pipeline                             5 local      8 delivery and connectors
     2 plan (220 to 249: control)           6 java       9 command line and console
-    3 engine
+    3 engine (390 to 399: clusters and deployment)
 
 Every code has a page `docs/errors/PEN-nnn.md`; a test compares the two lists.
 """

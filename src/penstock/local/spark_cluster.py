@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -97,10 +97,6 @@ class SparkShape:
     def master_url(self) -> str:
         """What goes into `spark.master`."""
         return f"spark://{HOST}:{self.master.port}"
-
-    def with_workers(self, workers: tuple[SparkNode, ...]) -> SparkShape:
-        """Return this cluster with these workers."""
-        return replace(self, workers=workers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
