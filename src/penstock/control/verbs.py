@@ -7,7 +7,7 @@ who does what.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.control.command_errors import (
     FrozenByCheckpointError,
@@ -35,10 +35,23 @@ if TYPE_CHECKING:
     from penstock.control.commands import Command
     from penstock.control.log_levels import Loggers
     from penstock.control.options import RunOptions
-    from penstock.control.starting import FlowStarter
     from penstock.control.supervisor import Supervisor
+    from penstock.pipeline import Flow, Topic
 
 _SOON = "`penstock show PIPELINE` tells when its flows run; ask again then"
+
+
+class Starter(Protocol):
+    """What starts the flows of a run; `starting.FlowStarter` does."""
+
+    def topics_read(self, flow: Flow) -> tuple[Topic, ...]:
+        """Return the topics that `flow` reads."""
+
+    def rescale(self, flow: Flow, min_partitions: int) -> None:
+        """Let each topic be read with at least so many tasks, from the next start of `flow` on."""
+
+    def shuffle_partitions(self, flow: Flow) -> str | None:
+        """Return how many shuffle partitions the checkpoint of `flow` was born with, if it was."""
 
 
 class RunCommands:
@@ -49,11 +62,11 @@ class RunCommands:
         self._kept = kept_here()
         self.starts_again = False
         """Whether the driver shall be started again when it has ended."""
-        self._starter: FlowStarter | None = None
+        self._starter: Starter | None = None
         self._levels: LogLevels | None = None
 
     @contextmanager
-    def during(self, starter: FlowStarter, loggers: Loggers) -> Iterator[None]:
+    def during(self, starter: Starter, loggers: Loggers) -> Iterator[None]:
         """Let commands reach the flows while the block runs; before, they are being started."""
         with LogLevels(loggers) as self._levels:
             self._starter = starter
@@ -105,7 +118,7 @@ class RunCommands:
         begun = self._supervisor.command(Stop())
         return f"{begun}; then the driver starts again" + (f" with {cores} cores" if cores else "")
 
-    def _rescale_reading(self, command: RescaleReading, starter: FlowStarter) -> str:
+    def _rescale_reading(self, command: RescaleReading, starter: Starter) -> str:
         name, count = command.flow, command.min_partitions
         state = self._supervisor.state_of(name)
         flow = self._options.pipeline.flow(name)
@@ -121,7 +134,7 @@ class RunCommands:
             return f"`{name}` is {state}; from its next start on, {effect}"
         return f"{self._supervisor.command(Restart(flow=name))}; then {effect}"
 
-    def _refuse_shuffle(self, command: RescaleShuffle, starter: FlowStarter) -> str:
+    def _refuse_shuffle(self, command: RescaleShuffle, starter: Starter) -> str:
         self._supervisor.state_of(command.flow)
         found = starter.shuffle_partitions(self._options.pipeline.flow(command.flow))
         raise FrozenByCheckpointError(command.flow, found=found, wanted=command.shuffle_partitions)
