@@ -8,8 +8,10 @@ from penstock.control import FlowState, FlowStatus, PipelineStatus, Rates, Total
 from penstock.engine.events import (
     DeadLettersWritten,
     FlowIdle,
+    FlowPaused,
     FlowRestarting,
     FlowStarted,
+    FlowStarting,
     FlowStopped,
     KafkaAway,
     KafkaBack,
@@ -49,6 +51,22 @@ def test_the_state_follows_the_events(flow: FlowStatus) -> None:
         "stopped",
         "stopped",
     ]
+
+
+def test_a_paused_flow_rests_until_somebody_starts_it(flow: FlowStatus) -> None:
+    """Spark may tell of the last batch after the pause."""
+    states = []
+    for event in (
+        FlowPaused(flow=DETECT, at=NOON),
+        batch(),
+        FlowIdle(flow=DETECT, at=NOON),
+        FlowStarting(flow=DETECT, at=NOON),
+        FlowStarted(flow=DETECT, at=NOON, query_id="8f4f", resumed_batch=0),
+    ):
+        flow.apply(event)
+        states.append(flow.state)
+
+    assert states == ["paused", "paused", "paused", "starting", "running"]
 
 
 @pytest.mark.parametrize(
