@@ -338,7 +338,9 @@ def _carry_out(
 ) -> None:
     """Have `command` carried out and say what was done."""
     from penstock.cli.lifecycle_views import command_payload
+    from penstock.control.commands import ensure_sensible
 
+    ensure_sensible(command)
     settings = project_settings(None, profile, bootstrap=bootstrap)
     name = PipelineName(pipeline)
     with progress() as emit:

@@ -51,7 +51,7 @@ def _row(item: Overview) -> tuple[object, ...]:
         item.pipeline,
         str(item.state),
         _moment(item.since),
-        f"{sum(flow.state in _AT_WORK for flow in flows)}/{len(flows)}",
+        f"{sum(_is_alive(item) and flow.state in _AT_WORK for flow in flows)}/{len(flows)}",
         compact_number(sum(rates)) if rates and _is_alive(item) else None,
         compact_number(sum(lags)) if lags else None,
         f"{driver.host}:{driver.pid}" if driver else None,

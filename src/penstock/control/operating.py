@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from penstock.control.asking import ask
 from penstock.control.command_errors import NobodyListensError
-from penstock.control.commands import Kill, RescaleCores, Restart, Stop, ensure_sensible
+from penstock.control.commands import Kill, RescaleCores, Restart, Stop
 from penstock.control.detached import (
     END_SECONDS,
     START_SECONDS,
@@ -115,7 +115,6 @@ class Operator:
             CommandRefusedError: the driver said why not.
             PenstockError: it was begun, and did not come to its end in time.
         """
-        ensure_sensible(command)
         found = self.show(pipeline)
         if found.has_keeper and ends_all(command) and _has_no_driver(found):
             return self._end_here(pipeline, command, emit)
