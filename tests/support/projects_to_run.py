@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from textwrap import dedent
@@ -122,8 +123,12 @@ class Project:
 
     def ids(self, topic: str) -> list[int]:
         """Return the ids in an output topic, in order and as often as they are there."""
+        return sorted(value["id"] for value in self.values(topic))
+
+    def values(self, topic: str) -> list[dict[str, Any]]:
+        """Return the values in an output topic."""
         found = topic_contents(self.bootstrap, f"{self.prefix}-{topic}")
-        return sorted(json.loads(record.value or b"")["id"] for record in found)
+        return [json.loads(record.value or b"") for record in found]
 
     def has(self, topic: str, ids: set[int]) -> bool:
         """Whether these ids, at least, have come out."""
@@ -159,6 +164,19 @@ class Run:
     def await_event(self, event: str, **fields: object) -> None:
         """Wait until `--json` has told such an event."""
         eventually(lambda: self.told(event, **fields), within_seconds=LONG)
+
+    def await_batches(self, count: int, *flows: str) -> None:
+        """Wait until each of these flows has finished so many batches from now on."""
+        before = self._batches()
+
+        def done() -> bool:
+            now = self._batches()
+            return all(now[flow] - before[flow] >= count for flow in flows)
+
+        eventually(done, within_seconds=LONG)
+
+    def _batches(self) -> Counter[str]:
+        return Counter(item["flow"] for item in self.events if item["event"] == "batch_finished")
 
     def interrupt(self) -> int:
         """Do what Ctrl-C does, and return the exit status."""

@@ -265,6 +265,8 @@ def _variables() -> list[Document]:
     fixed: dict[str, str] = {
         "PENSTOCK_SPARK_MASTER": MASTER,
         "PENSTOCK_PLATFORM_DATA_DIR": _DATA_FOLDER,
+        # The kubelet asks from outside of the pod.
+        "PENSTOCK_PIPELINE_HEALTH_HOST": "0.0.0.0",  # noqa: S104
         "PENSTOCK_PIPELINE_HEALTH_PORT": str(_HEALTH_PORT),
         "SPARK_CONF_DIR": _CONF_FOLDER,
     }

@@ -23,6 +23,7 @@ from penstock.deployment import (
     yaml_text,
 )
 from penstock.deployment.errors import KubernetesNameError
+from penstock.settings import environment_variable, known_settings
 
 POD = DriverPod(
     name="shop",
@@ -149,6 +150,14 @@ def test_health_and_readiness_are_asked_on_the_port_of_the_service() -> None:
     assert driver["livenessProbe"]["httpGet"] == {"path": "/health", "port": "health"}
     assert driver["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "health"}
     assert variables["PENSTOCK_PIPELINE_HEALTH_PORT"] == str(port)
+    assert variables["PENSTOCK_PIPELINE_HEALTH_HOST"] == "0.0.0.0"  # noqa: S104 - the pod's own
+
+
+def test_every_variable_of_penstock_is_a_setting() -> None:
+    known = {environment_variable(item.key) for item in known_settings()}
+    names = {item["name"] for item in container(POD)["env"]}
+
+    assert {name for name in names if name.startswith("PENSTOCK_")} <= known
 
 
 def test_a_run_that_ends_is_a_job_without_probes() -> None:

@@ -1,0 +1,122 @@
+"""A platform with a real Kafka and a real Spark cluster, started by `penstock up`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.kafka import Connection
+from penstock.local.processes import find_processes
+from penstock.names import TopicName
+from support.commands import Penstock
+from support.producing import Sent, send
+from support.projects_to_run import Project
+from support.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+NAME = "sparks"
+RESTART_SECONDS = 90.0
+"""For a process to be back and known to the others, on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPlatform:
+    """What a test needs to know of it."""
+
+    penstock: Penstock
+    bootstrap: str
+    master: str
+    root: Path
+
+    @property
+    def connection(self) -> Connection:
+        return Connection(bootstrap=self.bootstrap)
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.penstock("platform", "status", "--json").json
+        return found
+
+    def node(self, name: str) -> dict[str, Any]:
+        """Return what the status says of a process of Spark."""
+        return next(item for item in self.status()["spark"] if item["name"] == name)
+
+    def kill(self, name: str) -> int:
+        """End a process of Spark with `kill -9` and return its id."""
+        pid: int = self.node(name)["pid"]
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def await_restart(self, name: str, *, killed: int) -> None:
+        """Wait until another process has taken the place of the one that was killed."""
+
+        def back() -> bool:
+            node = self.node(name)
+            return node["state"] == "running" and node["pid"] != killed
+
+        eventually(back, within_seconds=RESTART_SECONDS)
+
+    def cluster(self) -> dict[str, Any]:
+        """Return what the master says of itself; empty while it does not answer."""
+        try:
+            address = f"{self.node('spark-master')['ui']}/json/"
+            with urllib.request.urlopen(address) as page:  # noqa: S310 - ours
+                found: dict[str, Any] = json.load(page)
+                return found
+        except OSError:
+            return {}
+
+    def await_workers(self, count: int) -> None:
+        """Wait until the master counts on so many workers, and on no dead one."""
+        eventually(
+            lambda: self.cluster().get("aliveworkers") == count, within_seconds=RESTART_SECONDS
+        )
+
+    def project(self, folder: Path, flows: str, conf: Mapping[str, str]) -> Project:
+        """Return a project whose pipeline runs on this cluster."""
+        folder.mkdir()
+        penstock = Penstock(folder, self.penstock.environment)
+        project = Project(folder, self.bootstrap, penstock)
+        project.declare(flows)
+        entries = {"spark.executor.memory": "512m", "spark.executor.cores": "1", **conf}
+        lines = "".join(f'"{key}" = "{value}"\n' for key, value in entries.items())
+        (folder / "penstock.toml").write_text(
+            f'[pipeline]\nname = "{project.prefix}"\n'
+            f'[spark]\nmaster = "{self.master}"\ndriver_memory_mb = 768\n[spark.conf]\n{lines}'
+        )
+        return project
+
+    def order(self, project: Project, ids: Sequence[int]) -> None:
+        """Send orders with these ids."""
+        send(
+            self.connection,
+            TopicName(f"{project.prefix}-orders"),
+            [Sent(value=f'{{"id": {n}}}', partition=n % 2) for n in ids],
+        )
+
+
+@contextmanager
+def spark_platform(folder: Path, *, workers: int = 2) -> Iterator[SparkPlatform]:
+    """Run Kafka and Spark while the block runs; whatever is left of them then is ended."""
+    root = folder / "data" / "platforms" / NAME
+    environment = {
+        "PENSTOCK_PLATFORM_DATA_DIR": str(folder / "data"),
+        "PENSTOCK_PLATFORM_NAME": NAME,
+        "PENSTOCK_PLATFORM_PORT": "0",
+    }
+    penstock = Penstock(folder, environment)
+    try:
+        up = penstock("up", "--spark-workers", str(workers), "--json", timeout_seconds=110)
+        assert up.status == 0, up.stderr
+        yield SparkPlatform(penstock, up.json["bootstrap"], up.json["spark_master"], root)
+        penstock("down")
+    finally:
+        for process in find_processes(root):
+            process.kill()
