@@ -92,13 +92,10 @@ def logs(*, pipeline: str, lines: int, follow: bool, as_json: bool) -> None:
     found = detached.find(PipelineName(pipeline))
     if found is None:
         raise NoLogError(pipeline, known=[item.pipeline for item in detached.all()])
-    write = partial(log_line, as_json=as_json)
-    for line in tail_log(found.folder.log, lines):
-        click.echo(write(line))
-    if not follow:
-        return
+    path, write = found.folder.log, partial(log_line, as_json=as_json)
+    following = follow_log(path, count=lines, pause=lambda: time.sleep(0.2))
     try:
-        for line in follow_log(found.folder.log, pause=lambda: time.sleep(0.2)):
+        for line in following if follow else tail_log(path, lines):
             click.echo(write(line))
     except KeyboardInterrupt:
         return

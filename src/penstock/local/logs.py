@@ -1,4 +1,4 @@
-"""Reading the log files of a platform: the last lines, and what comes after them."""
+"""Reading log files: the last lines, and what comes after them."""
 
 import os
 from collections import deque
@@ -15,21 +15,25 @@ def tail_log(path: Path, count: int) -> list[str]:
         return [line.rstrip("\n") for line in deque(file, maxlen=count)]
 
 
-def follow_log(path: Path, *, pause: Callable[[], None]) -> Generator[str, None, None]:
+def follow_log(
+    path: Path, *, pause: Callable[[], None], count: int = 0
+) -> Generator[str, None, None]:
     """Yield lines as they are written from now on, also into the file that a rotation begins.
 
     Args:
         path: the current log file.
         pause: called when there is nothing new; a file has no way to tell.
+        count: begin with so many lines of what is there; nothing is lost between them and the rest.
     """
     while not path.exists():
         pause()
-    whence = os.SEEK_END
+    is_first = True
     while True:
         with path.open(encoding="utf-8", errors="replace") as file:
-            file.seek(0, whence)
+            if is_first:
+                yield from (line.rstrip("\n") for line in deque(file, maxlen=count))
             yield from _lines_until_rotation(path, file, pause)
-        whence = os.SEEK_SET
+        is_first = False
 
 
 def _lines_until_rotation(

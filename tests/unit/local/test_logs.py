@@ -33,6 +33,16 @@ def test_following_crosses_a_rotation_and_joins_half_written_lines(tmp_path: Pat
         assert [next(lines) for _ in range(3)] == ["one", "two", "three"]
 
 
+def test_following_may_begin_with_the_last_lines(tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    log.write_text("1\n2\n3\n")
+
+    lines = follow_log(log, count=2, pause=lambda: rotate(log))
+
+    with closing(lines):
+        assert [next(lines) for _ in range(3)] == ["2", "3", "three"]
+
+
 def append(log: Path, text: str) -> None:
     with log.open("a") as file:
         file.write(text)
