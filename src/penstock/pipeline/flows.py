@@ -55,11 +55,11 @@ class AvailableNow:
 class RealTime:
     """Spark's real-time mode: record by record, with progress kept each `checkpoint_every`.
 
-    Records wait for most of a second while progress is kept. Once a minute that is one record in a
-    hundred or so; progress, lag and dead letters are told as rarely.
+    Records wait for most of a second while progress is kept. Once in two minutes that is one record
+    in two hundred or so; progress, lag and dead letters are told as rarely.
     """
 
-    checkpoint_every: timedelta = timedelta(minutes=1)
+    checkpoint_every: timedelta = timedelta(minutes=2)
 
 
 Trigger = Continuously | Interval | AvailableNow | RealTime
@@ -94,6 +94,20 @@ def _as_targets(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """How the rows of a flow change those of its table: the newest change of a key counts."""
+
+    keys: tuple[str, ...]
+    sequence_by: str
+    """A SQL expression that orders the changes of a key."""
+    deletes: str | None = None
+    """A SQL condition: such a change removes the row of its key."""
+    columns: tuple[str, ...] | None = None
+    """What the table gets; None: all columns, but for `except_columns`."""
+    except_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """What one streaming query does."""
 
@@ -112,6 +126,15 @@ class Flow:
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of this flow's query alone."""
     description: str = ""
+
+    consults: tuple[DatasetName, ...] = ()
+    """What it reads as a whole, for each batch anew."""
+    is_declarative: bool = False
+    """Whether the function has no parameters, and reads datasets from the session by name."""
+    refresh: timedelta | None = None
+    """Of a flow that computes its table as a whole, which is no stream: how often at most."""
+    changes: Changes | None = None
+    """None: rows are appended, or replaced by the key of the table."""
 
     @property
     def is_routed(self) -> bool:
