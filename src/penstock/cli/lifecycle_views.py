@@ -37,6 +37,8 @@ def print_list(found: Sequence[Overview]) -> None:
     """Print a line for each pipeline, and below what to do about those that are lost."""
     columns = ("pipeline", "state", "since", "flows", "in/s", "lag", "driver", "code")
     table(columns, [_row(item) for item in found])
+    if not found:
+        click.echo("no pipeline has run on this cluster; `penstock start` starts one", err=True)
     for item in found:
         if item.state is OverallState.LOST:
             click.echo(f"`{item.pipeline}` is lost: {item.why}; {advice(item)}", err=True)

@@ -151,7 +151,7 @@ class Detached:
         return tuple(_look(KeptFolder(folder)) for folder in folders)
 
     def start(self, pipeline: PipelineName, launch: Launch, *, emit: Emit = ignore) -> KeptPipeline:
-        """Start `pipeline` under a keeper, and return when its first flow has started.
+        """Start `pipeline` under a keeper; return when a flow has started, or all have finished.
 
         Raises:
             AlreadyStartedError: it is detached here already.
@@ -259,9 +259,11 @@ def _await_running(folder: KeptFolder) -> KeptPipeline:
             raise StillStartingError(folder.pipeline, seconds=START_SECONDS)
         time.sleep(_PAUSE_SECONDS)
         found = _look(folder)
-    if _is_running(found):
-        return found
     record = found.record
+    # A pipeline that had nothing left to read has run, and has ended as it should.
+    is_done = record is not None and record.last_exit is not None and record.last_exit.status == 0
+    if _is_running(found) or is_done:
+        return found
     told = record.last_exit.error if record and record.last_exit else None
     if told is not None:
         raise StartRefusedError(told)

@@ -175,7 +175,8 @@ class Keeper:
                 case _Event(line=line):
                     self._hear(line)
                 case _Words(line=line):
-                    logger.info("%s", line)
+                    if line.strip():
+                        logger.info("%s", line)
                 case _EndWanted(at_once=at_once):
                     self._end_driver(at_once=at_once)
                 case _Exited(status=status):

@@ -105,9 +105,10 @@ class Operator:
         return known[pipeline]
 
     def command(self, pipeline: PipelineName, command: Command, *, emit: Emit = ignore) -> str:
-        """Have `command` carried out; return what was done, when it is done.
+        """Have `command` carried out and return what was done.
 
-        Commands to single flows return with the driver's answer, which may be what it has begun.
+        What ends the driver, or starts it again, returns when that is done; anything else with the
+        driver's answer, which may be what it has begun.
 
         Raises:
             UnknownPipelineError: there is no pipeline of that name.
@@ -125,33 +126,36 @@ class Operator:
             if found.has_keeper and ends_all(command):
                 return self._end_here(pipeline, command, emit)
             raise
-        emit(StepFinished(step=str(pipeline), detail=said))
-        self._await_effect(found, command, emit)
-        return said
+        return self._await_effect(found, command, said, emit)
 
-    def _await_effect(self, found: Overview, command: Command, emit: Emit) -> None:
+    def _await_effect(self, found: Overview, command: Command, said: str, emit: Emit) -> str:
+        """Wait for what takes longer than an answer, and return what has become of it."""
         match command:
             case Stop(flow=None):
-                self._await_end(found, END_SECONDS, emit)
+                return self._await_end(found, END_SECONDS, said, emit)
             case Kill(flow=None, wait_seconds=seconds):
-                self._await_end(found, seconds + END_SECONDS, emit)
+                return self._await_end(found, seconds + END_SECONDS, said, emit)
             case Restart(flow=None) | RescaleCores():
-                self._await_next_driver(found, emit)
+                return self._await_next_driver(found, said, emit)
             case _:
-                pass
+                return said
 
-    def _await_end(self, found: Overview, seconds: float, emit: Emit) -> None:
+    def _await_end(self, found: Overview, seconds: float, step: str, emit: Emit) -> str:
         """Return when the driver that was asked, and its keeper here, have ended."""
 
         def has_ended(now: Overview) -> bool:
+            if found.has_keeper:
+                return not now.has_keeper
             is_another = _driver_id(now) != _driver_id(found)
-            return is_another or (now.state in _OVER and not now.has_keeper)
+            return is_another or now.state in _OVER or now.state is OverallState.LOST
 
-        step = "waiting for the end"
-        if self._await(found.pipeline, has_ended, seconds, step, emit) is None:
+        now = self._await(found.pipeline, has_ended, seconds, step, emit)
+        if now is None:
             raise StillEndingError(found.pipeline, seconds=seconds)
+        ended_badly = now.state in (OverallState.FAILED, OverallState.LOST)
+        return f"{now.state}: {now.why}" if ended_badly else "stopped"
 
-    def _await_next_driver(self, found: Overview, emit: Emit) -> None:
+    def _await_next_driver(self, found: Overview, step: str, emit: Emit) -> str:
         """Return when a driver after the one that was asked runs."""
 
         def is_decided(now: Overview) -> bool:
@@ -161,12 +165,12 @@ class Operator:
             gave_up = found.has_keeper and not now.has_keeper and now.state in _OVER
             return (is_another and runs) or gave_up
 
-        step = "waiting for the next driver"
         now = self._await(found.pipeline, is_decided, START_SECONDS, step, emit)
         if now is None:
             raise StillStartingError(found.pipeline, seconds=START_SECONDS)
-        if now.state in _OVER:
+        if now.state in _OVER or now.driver is None:
             raise _why_it_ended(now)
+        return f"runs again, as process {now.driver.pid} on `{now.driver.host}`"
 
     def _await(
         self,
