@@ -147,6 +147,9 @@ class DriverCommand:
         # A file keeps settings with secrets out of the list of processes.
         return [
             SUBMIT,
+            # It decides how jars and archives travel, and which cluster manager is asked.
+            "--master",
+            self.master,
             "--properties-file",
             str(properties),
             "--load-spark-defaults",

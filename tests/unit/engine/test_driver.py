@@ -74,6 +74,8 @@ def test_what_only_sparks_own_entry_point_can_do_goes_through_it(
     words = command(master, conf=conf)
     assert words[words.index(SUBMIT) :] == [
         SUBMIT,
+        "--master",
+        master,
         "--properties-file",
         str(PROPERTIES),
         "--load-spark-defaults",
