@@ -173,6 +173,21 @@ def test_a_failure_in_the_last_batch_before_a_pause_is_told_and_left_to_the_resu
     assert stage.told(FlowRestarting) == []
 
 
+def test_a_failure_in_the_last_batch_before_a_stop_is_told_and_so_is_the_stop_once(
+    stage: Stage,
+) -> None:
+    begin(stage)
+    stage.query(A).finishes_batches = False
+    stage.supervisor.command(Stop(flow=A))
+    stage.query(A).fail(HiccupError())
+    has_come_to(stage, A, FlowState.STOPPED)
+    stage.supervisor.command(Pause(flow=B))
+    has_come_to(stage, B, FlowState.PAUSED)
+
+    assert len(stage.told(FlowFailed)) == 1
+    assert len(stage.told(FlowStopped)) == 1
+
+
 def test_a_flow_that_fails_for_good_in_that_batch_stays_failed(stage: Stage) -> None:
     begin(stage)
     stage.query(A).finishes_batches = False
