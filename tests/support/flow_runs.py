@@ -142,14 +142,8 @@ class FlowLab:
         """Create the pipeline's topic of dead letters and return its name."""
         return self.kafka.create_topic(f"{self.name}.deadletters", config=config)
 
-    def close(self) -> None:
-        """End the thread of the worker."""
-        self.worker.close()
-
-    def _context(self, flow: Flow, datasets: tuple[Dataset, ...]) -> PipelineContext:
-        pipeline = Pipeline(
-            name=PipelineName(self.name), folder=self.folder, datasets=datasets, flows=(flow,)
-        )
+    def context(self, pipeline: Pipeline) -> PipelineContext:
+        """Return what flows of `pipeline` need to run."""
         storage = Storage(self.spark, str(self.root))
         kafka = kafka_options(self.kafka.connection)
         tables = TableLocations(warehouse=str(self.folder / "tables"), project=self.folder)
@@ -173,3 +167,13 @@ class FlowLab:
             conf=self.conf,
             notify=self.events.append,
         )
+
+    def close(self) -> None:
+        """End the thread of the worker."""
+        self.worker.close()
+
+    def _context(self, flow: Flow, datasets: tuple[Dataset, ...]) -> PipelineContext:
+        pipeline = Pipeline(
+            name=PipelineName(self.name), folder=self.folder, datasets=datasets, flows=(flow,)
+        )
+        return self.context(pipeline)
