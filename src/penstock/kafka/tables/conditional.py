@@ -107,7 +107,6 @@ class ConditionalWriter:
                 except (KafkaException, ClusterError) as err:
                     fault = self._passing_fault(err, write)
                     cause = err
-                self._writers.pop(key, None)
                 if not write.seconds_left:
                     raise TableTimeoutError(
                         self._topic,
@@ -123,22 +122,24 @@ class ConditionalWriter:
         self._writers.clear()
 
     def _tried(self, write: _Write) -> Entry:
-        writer = self._writers.get(write.key)
-        if writer is None:
+        # Kept for the next write only when all went well: it compares without reading.
+        writer = self._writers.pop(write.key, None)
+        if writer is not None:
+            self._ensure_expected(write)
+        else:
             # Who would lose anyway need not shut out the others.
             if done := self._compared(write):
                 return done
-            writer = self._entered(write)
+            writer = KeyWriter(self._connection, self._topic, write.key)
+            writer.enter(write.seconds_left)
             if done := self._compared(write):
                 return done
-        else:
-            self._writers.move_to_end(write.key)
-            self._ensure_expected(write)
         try:
             entry = writer.write(write.value, timeout_seconds=write.seconds_left)
         finally:
             write.unsettled = writer.sent.version if writer.sent else write.unsettled
         self._await_position(Offset(entry.version + 1), write.seconds_left)
+        self._keep(write.key, writer)
         return entry
 
     def _compared(self, write: _Write) -> Entry | None:
@@ -155,13 +156,10 @@ class ConditionalWriter:
         if (found.version if found else None) != write.expected:
             raise VersionConflictError(self._topic, write.key, expected=write.expected, found=found)
 
-    def _entered(self, write: _Write) -> KeyWriter:
-        writer = KeyWriter(self._connection, self._topic, write.key)
-        writer.enter(write.seconds_left)
-        self._writers[write.key] = writer
+    def _keep(self, key: str, writer: KeyWriter) -> None:
+        self._writers[key] = writer
         if len(self._writers) > _MAX_OPEN_WRITERS:
             self._writers.popitem(last=False)
-        return writer
 
     def _passing_fault(self, err: KafkaException | ClusterError, write: _Write) -> ClusterError:
         """Return why an attempt failed, if another may succeed.
