@@ -55,7 +55,7 @@ class Shop:
         def runs() -> bool:
             now = self.show()
             is_another = now["driver"]["driver_id"] != before["driver"]["driver_id"]
-            return is_another and now["state"] == "running"
+            return bool(is_another and now["state"] == "running")
 
         eventually(runs, within_seconds=2 * LONG)
         return self.show()

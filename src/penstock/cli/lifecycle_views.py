@@ -134,9 +134,9 @@ def _keeper(kept: KeptPipeline) -> str:
 
 
 def _print_flows(flows: Sequence[FlowRecord]) -> None:
-    columns = ("flow", "state", "since", "in/s", "out/s", "lag", "behind", "batch", "took")
-    columns += ("in", "out", "dead", "restarts", "watermark")
-    table(columns, [_flow_row(flow) for flow in flows])
+    rates = ("in/s", "out/s", "lag", "behind", "batch", "took")
+    totals = ("in", "out", "dead", "restarts", "watermark")
+    table(("flow", "state", "since", *rates, *totals), [_flow_row(flow) for flow in flows])
     for flow in flows:
         if flow.last_error is not None:
             click.echo(f"{flow.flow}: last error {_error(flow.last_error)}")
