@@ -83,7 +83,8 @@ class StatusFold:
         self.addresses = Addresses()
         self._identity, self._clean = identity, clean
         self._status = PipelineStatus([])
-        self._state, self._since, self._why = PipelineState.STARTING, at, None
+        self._state, self._since = PipelineState.STARTING, at
+        self._why: str | None = None
         self._error: ErrorRecord | None = None
         self._flow_states: dict[FlowName, tuple[FlowState, datetime]] = {}
         self._flow_errors: dict[FlowName, ErrorRecord] = {}
