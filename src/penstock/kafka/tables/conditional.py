@@ -60,6 +60,9 @@ class _Write:
     def seconds_left(self) -> float:
         return max(0.0, self.deadline - time.monotonic())
 
+    def expects(self, found: Entry | None) -> bool:
+        return (None if found is None else found.version) == self.expected
+
 
 class ConditionalWriter:
     """Does the conditional writes of one table, one after the other.
@@ -122,11 +125,10 @@ class ConditionalWriter:
         self._writers.clear()
 
     def _tried(self, write: _Write) -> Entry:
-        # Kept for the next write only when all went well: it compares without reading.
+        # Kept for the next write only when all went well: it compares without reading. If that
+        # fails, another may have shut it out, and what is shown may be behind.
         writer = self._writers.pop(write.key, None)
-        if writer is not None:
-            self._ensure_expected(write)
-        else:
+        if writer is None or not write.expects(self._contents.get(write.key)):
             # Who would lose anyway need not shut out the others.
             if done := self._compared(write):
                 return done
@@ -148,13 +150,9 @@ class ConditionalWriter:
         found = self._contents.get(write.key)
         if found is not None and found.version == write.unsettled:
             return found
-        self._ensure_expected(write)
-        return None
-
-    def _ensure_expected(self, write: _Write) -> None:
-        found = self._contents.get(write.key)
-        if (found.version if found else None) != write.expected:
+        if not write.expects(found):
             raise VersionConflictError(self._topic, write.key, expected=write.expected, found=found)
+        return None
 
     def _keep(self, key: str, writer: KeyWriter) -> None:
         self._writers[key] = writer
