@@ -28,7 +28,7 @@ def writers_before(
 
 
 def _read(pipeline: Pipeline, flow: Flow) -> set[DatasetName]:
-    sources = pipeline.sources(flow)
+    sources = pipeline.upstream(flow)
     looked_up = {
         item.source for item in sources if isinstance(item, Lookup) and isinstance(item.source, str)
     }

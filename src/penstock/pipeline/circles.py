@@ -45,13 +45,15 @@ def _makers(
     for dataset in datasets:
         match dataset:
             case View():
-                yield f"view {dataset.name}", (dataset.name,), dataset.reads, dataset.origin
+                reads = (*dataset.reads, *dataset.consults)
+                yield f"view {dataset.name}", (dataset.name,), reads, dataset.origin
             case Lookup(source=str(source)):
                 yield f"lookup {dataset.name}", (dataset.name,), (source,), dataset.origin
             case _:
                 pass
     for flow in flows:
-        yield f"{_FLOW}{flow.name}", tuple(flow.targets.values()), flow.reads, flow.origin
+        reads = (*flow.reads, *flow.consults)
+        yield f"{_FLOW}{flow.name}", tuple(flow.targets.values()), reads, flow.origin
 
 
 def _shown(way: Sequence[str]) -> list[str]:

@@ -181,6 +181,23 @@ class Table(Described):
     partition_by: Names = ()
     path: str | None = None
     """A folder or URI other than the warehouse's."""
+    cluster_by: Names = ()
+    """The columns by which Delta lays out the rows."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Properties of a Delta table, by Delta's own names or any others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaterializedView(Table):
+    """A table that is the result of a query: one flow computes it and replaces it as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink(Described):
+    """A place outside of the pipeline that Spark can write streams to, by one of its formats."""
+
+    format: Annotated[str, Field(min_length=1)]
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +230,15 @@ class View(Described):
 
     function: Callable[..., Any]
     reads: tuple[DatasetName, ...]
+    """What it reads as streams."""
+
+    consults: tuple[DatasetName, ...] = ()
+    """What it reads as a whole, whenever it is evaluated."""
+    is_declarative: bool = False
+    """Whether the function has no parameters, and reads datasets from the session by name."""
+    schema: Schema | None = None
+    """Of a declarative view: its columns."""
+    is_stream: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,9 +284,13 @@ class Lookup(Described):
     """How often to look for a change, which alone reloads; None: what was there at the start."""
 
 
-Dataset = Topic | Table | Files | Socket | Rate | View | Lookup
+Dataset = Topic | Table | Sink | Files | Socket | Rate | View | Lookup
 
-_WORDS = {"Files": "watched folder", "Rate": "rate source"}
+_WORDS = {
+    "Files": "watched folder",
+    "MaterializedView": "materialized view",
+    "Rate": "rate source",
+}
 
 
 def kind_of(dataset: Dataset | type[Dataset]) -> str:

@@ -53,12 +53,15 @@ def graph_of(pipeline: Pipeline) -> Graph:
     ]
     edges: list[Edge] = []
     for item in pipeline.datasets:
-        reads = item.reads if isinstance(item, View) else ()
+        reads = (*item.reads, *item.consults) if isinstance(item, View) else ()
         if isinstance(item, Lookup) and isinstance(item.source, str):
             reads = (item.source,)
         edges += [Edge(source=f"dataset:{name}", target=f"dataset:{item.name}") for name in reads]
     for flow in pipeline.flows:
-        edges += [Edge(source=f"dataset:{name}", target=f"flow:{flow.name}") for name in flow.reads]
+        edges += [
+            Edge(source=f"dataset:{name}", target=f"flow:{flow.name}")
+            for name in dict.fromkeys((*flow.reads, *flow.consults))
+        ]
         edges += [
             Edge(source=f"flow:{flow.name}", target=f"dataset:{name}", label=route)
             for route, name in flow.targets.items()

@@ -23,6 +23,10 @@ class Pipeline:
     flows: tuple[Flow, ...]
     modules: tuple[str, ...] = ()
     """The modules that the project was loaded from."""
+    storage: str | None = None
+    """Where the project wants its checkpoints, when it says so itself: a URI."""
+    database: str = "default"
+    """In which the tables are that functions read from the session by name."""
 
     @cached_property
     def _by_name(self) -> dict[DatasetName, Dataset]:
@@ -64,6 +68,11 @@ class Pipeline:
         """Return what `flow` reads in the end: views are followed to what they read."""
         return tuple({item.name: item for item in self._sources(flow.reads)}.values())
 
+    def upstream(self, flow: Flow) -> tuple[Dataset, ...]:
+        """Return all that `flow` reads in the end, as streams or as a whole."""
+        found = self._upstream((*flow.reads, *flow.consults))
+        return tuple({item.name: item for item in found}.values())
+
     def writers(self, name: DatasetName) -> tuple[Flow, ...]:
         """Return the flows that write the dataset `name`."""
         return tuple(flow for flow in self.flows if name in flow.targets.values())
@@ -86,6 +95,14 @@ class Pipeline:
     def flow_names(self) -> tuple[FlowName, ...]:
         """Return the names of all flows, in order of declaration."""
         return tuple(flow.name for flow in self.flows)
+
+    def _upstream(self, names: Sequence[DatasetName]) -> Iterator[Dataset]:
+        for name in names:
+            dataset = self.dataset(name)
+            if isinstance(dataset, View):
+                yield from self._upstream((*dataset.reads, *dataset.consults))
+            else:
+                yield dataset
 
     def _sources(self, names: Sequence[DatasetName]) -> Iterator[Dataset]:
         for name in names:

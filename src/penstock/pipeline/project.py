@@ -57,12 +57,12 @@ def load_pipeline(folder: Path, *, name: PipelineName, files: Sequence[str]) -> 
         InvalidPipelineError: the declarations have problems; it carries all of them.
     """
     folder = folder.resolve()
-    paths = sorted({path for glob in files for path in folder.glob(glob) if path.is_file()})
+    paths = declaring_files(folder, files)
     if not paths:
         raise ProjectNotFoundError(folder, looked_for=files)
-    with collecting() as collected, _importable(folder):
-        failures = [err for path in paths if (err := _import(path, folder, collected))]
-    problems = _problems(collected, failures, paths)
+    with collecting() as collected, importable(folder):
+        failures = [err for path in paths if (err := import_file(path, folder, collected))]
+    problems = problems_of_project(collected, failures, paths)
     if problems:
         raise InvalidPipelineError(name, problems)
     return Pipeline(
@@ -74,15 +74,20 @@ def load_pipeline(folder: Path, *, name: PipelineName, files: Sequence[str]) -> 
     )
 
 
-def _problems(
-    collected: Collected, failures: Sequence[ProjectNotLoadedError], paths: Sequence[Path]
+def declaring_files(folder: Path, globs: Sequence[str]) -> list[Path]:
+    """Return the files of the project in `folder` that match one of `globs`, sorted."""
+    return sorted({path for glob in globs for path in folder.glob(glob) if path.is_file()})
+
+
+def problems_of_project(
+    collected: Collected, failures: Sequence[PenstockError], paths: Sequence[Path]
 ) -> list[PenstockError]:
     """Return the problems of the files and of what they declare, each once.
 
     What a file that failed would have declared is not known, so nothing is said about names that
     are missing.
     """
-    problems = [*failures, *collected.problems]
+    problems: list[PenstockError] = [*failures, *collected.problems]
     problems += problems_of(
         collected.datasets,
         collected.flows,
@@ -102,7 +107,7 @@ def _place(problem: PenstockError) -> tuple[str, int]:
 
 
 @contextmanager
-def _importable(folder: Path) -> Iterator[None]:
+def importable(folder: Path) -> Iterator[None]:
     """Let files of the project import each other by name, and forget the project before."""
     _forget()
     before = set(sys.modules)
@@ -144,7 +149,7 @@ def _module_name(path: Path, folder: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
-def _import(path: Path, folder: Path, collected: Collected) -> ProjectNotLoadedError | None:
+def import_file(path: Path, folder: Path, collected: Collected) -> ProjectNotLoadedError | None:
     """Import one file; one that fails declares nothing, as an import of it later fails again."""
     name = _module_name(path, folder)
     datasets, flows = len(collected.datasets), len(collected.flows)
@@ -152,7 +157,7 @@ def _import(path: Path, folder: Path, collected: Collected) -> ProjectNotLoadedE
         module = importlib.import_module(name)
     except Exception as err:  # noqa: BLE001 - the user's code may raise anything; it becomes a problem
         del collected.datasets[datasets:], collected.flows[flows:]
-        return _not_loaded(path, folder, err)
+        return not_loaded(path, folder, err)
     file = getattr(module, "__file__", None)
     if file is None or not path.samefile(file):
         reason = f"the module name `{name}` belongs to `{file or 'Python itself'}`"
@@ -160,7 +165,7 @@ def _import(path: Path, folder: Path, collected: Collected) -> ProjectNotLoadedE
     return None
 
 
-def _not_loaded(path: Path, folder: Path, err: Exception) -> ProjectNotLoadedError:
+def not_loaded(path: Path, folder: Path, err: Exception) -> ProjectNotLoadedError:
     """Point at the last line of the project that was running, or at the line that is no Python."""
     reason = traceback.format_exception_only(err)[-1].strip()
     if isinstance(err, SyntaxError) and err.filename:

@@ -12,6 +12,7 @@ from penstock.pipeline.circles import cycles
 from penstock.pipeline.datasets import (
     Dataset,
     Lookup,
+    Sink,
     Table,
     TableFormat,
     Topic,
@@ -120,7 +121,7 @@ def _of_dataset(dataset: Dataset, known: dict[DatasetName, Dataset]) -> Iterator
             yield from _of_table(dataset)
         case Lookup(source=str(source)) if source in known:
             yield from _of_lookup(dataset, known[DatasetName(source)])
-        case View() if not dataset.reads:
+        case View() if not dataset.reads and not dataset.is_declarative:
             yield ContradictionError(
                 what=f"view `{dataset.name}`",
                 reason="it has no parameters, so it reads nothing",
@@ -273,7 +274,9 @@ def _of_lookup(lookup: Lookup, source: Dataset) -> Iterator[PenstockError]:
 
 
 def _of_flow(flow: Flow, known: dict[DatasetName, Dataset]) -> Iterator[PenstockError]:
-    if not flow.reads:
+    if flow.is_declarative:
+        pass  # what it reads was found by calling it
+    elif not flow.reads:
         yield ContradictionError(
             what=f"flow `{flow.name}`",
             reason="its function has no parameters, so it reads nothing",
@@ -289,11 +292,12 @@ def _of_flow(flow: Flow, known: dict[DatasetName, Dataset]) -> Iterator[Penstock
         )
     targets = [known[name] for name in flow.targets.values() if name in known]
     for target in targets:
-        if not isinstance(target, Topic | Table):
+        if not isinstance(target, Topic | Table | Sink):
             yield NotWritableError(
                 target.name, flow=flow.name, kind=kind_of(target), origin=flow.origin
             )
     yield from _mode_problems(flow, targets)
+    yield from _changes_problems(flow, targets)
     if isinstance(flow.trigger, RealTime):
         yield from _real_time_problems(flow, targets)
 
@@ -316,6 +320,17 @@ def _mode_problems(flow: Flow, targets: Sequence[Dataset]) -> Iterator[PenstockE
             hint='use `output_mode="append"`, or a Delta table with `key=`',
             origin=flow.origin,
         )
+
+
+def _changes_problems(flow: Flow, targets: Sequence[Dataset]) -> Iterator[PenstockError]:
+    for target in targets if flow.changes is not None else ():
+        if not isinstance(target, Table) or target.format is not TableFormat.DELTA:
+            yield ContradictionError(
+                what=f"flow `{flow.name}`",
+                reason=f"it applies changes, which `{target.name}` cannot take",
+                hint="let it write into a Delta table",
+                origin=flow.origin,
+            )
 
 
 def _real_time_problems(flow: Flow, targets: Sequence[Dataset]) -> Iterator[PenstockError]:
@@ -356,6 +371,8 @@ def _why_one_owner(table: Table, writers: Sequence[Flow]) -> str | None:
         return f"in a plain {table.format} table the rows of all but one would be lost"
     if any(flow.output_mode is OutputMode.COMPLETE for flow in writers):
         return "one of them replaces the whole table after each batch"
+    if any(flow.changes is not None for flow in writers):
+        return "one of them applies changes, which nobody else may touch"
     return None
 
 
@@ -366,10 +383,10 @@ def _streams_of_replaced_rows(
     replaced_whole = {
         name
         for flow in flows
-        if flow.output_mode is OutputMode.COMPLETE
+        if flow.output_mode is OutputMode.COMPLETE or flow.changes is not None
         for name in flow.targets.values()
     }
-    readers = [*(item for item in datasets if isinstance(item, View)), *flows]
+    readers: list[View | Flow] = [*(item for item in datasets if isinstance(item, View)), *flows]
     for reader in readers:
         for name in reader.reads:
             table = known.get(name)

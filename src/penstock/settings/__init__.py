@@ -32,11 +32,13 @@ from penstock.settings.model import (
     environment_variable,
     known_settings,
 )
+from penstock.settings.spark_conf import OWNED as OWNED_SPARK_SETTINGS
 
 __all__ = [
     "DEFAULT_PLATFORM",
     "FILE_NAME",
     "MASK",
+    "OWNED_SPARK_SETTINGS",
     "ClusterSettings",
     "InvalidSettingError",
     "InvalidValue",
