@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,12 @@ import click
 from penstock.names import PipelineName
 
 if TYPE_CHECKING:
-    from penstock.pipeline import Pipeline
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from penstock.engine import SparkDriver
+    from penstock.pipeline import Pipeline, PipelineSpec
     from penstock.settings import Settings
 
 _LONGEST_NAME = 100  # as in the settings
@@ -49,21 +56,91 @@ def project_settings(
     from penstock.settings import load_settings
 
     overrides = {"profile": profile, "bootstrap": bootstrap}
-    return load_settings(overrides, start=(project or Path.cwd()).absolute())
+    settings = load_settings(overrides, start=(project or Path.cwd()).absolute())
+    spec = declarative_spec(project, settings)
+    if spec is None:
+        return settings
+    conf = {**spec.spark_conf(), **settings.spark.conf}
+    return replace(settings, spark=replace(settings.spark, conf=conf))
 
 
-def declared_pipeline(project: Path | None, settings: Settings) -> Pipeline:
-    """Import the files of a project and return the pipeline that they declare."""
+def declared_pipeline(
+    project: Path | None,
+    settings: Settings,
+    *,
+    session: Callable[[], SparkSession] | None = None,
+) -> Pipeline:
+    """Load the files of a project and return the pipeline that they declare.
+
+    Args:
+        project: the folder that was named on the command line.
+        settings: the project's.
+        session: gives the Spark that resolves the queries of a declarative pipeline; None: one
+            is started for it.
+    """
     from penstock.pipeline import load_pipeline
 
     folder = project_folder(project, settings)
     name = pipeline_name(project, settings)
-    return load_pipeline(folder, name=name, files=settings.pipeline.files)
+    spec = declarative_spec(project, settings)
+    if spec is None:
+        return load_pipeline(folder, name=name, files=settings.pipeline.files)
+    from penstock.engine.sdp import load_declarative_pipeline
+
+    files = settings.pipeline.files
+    if session is not None:
+        return load_declarative_pipeline(spec, session(), name=name, files=files)
+    with checking_driver(settings, name) as driver:
+        return load_declarative_pipeline(spec, driver.session(), name=name, files=files)
+
+
+@contextmanager
+def checking_driver(settings: Settings, name: PipelineName) -> Iterator[SparkDriver]:
+    """Start a small Spark that analyzes flows; nothing is computed in it."""
+    from penstock.cli.rendering import progress
+    from penstock.engine import Tuning, open_session, session_options
+
+    options = session_options(
+        settings,
+        app_name=f"validate {name}",
+        log_file=settings.platform.data_dir / "logs" / f"validate-{name}.log",
+        tuning=Tuning.QUICK_START,
+    )
+    # One slot, and on this machine: a cluster that runs pipelines is not asked for resources.
+    local = replace(options, master="local[1]")
+    with progress() as emit, open_session(local, emit=emit) as driver:
+        yield driver
+
+
+def declarative_spec(project: Path | None, settings: Settings) -> PipelineSpec | None:
+    """Return the spec of a Spark Declarative Pipeline; None when the project is none.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    from penstock.pipeline import find_spec, load_spec
+
+    file = find_spec(project_folder(project, settings))
+    return None if file is None else load_spec(file)
+
+
+def project_files(project: Path | None, settings: Settings) -> tuple[str, ...]:
+    """Return the patterns of all files that make the project."""
+    spec = declarative_spec(project, settings)
+    if spec is None:
+        return settings.pipeline.files
+    libraries = (library.glob for library in spec.libraries)
+    return (*settings.pipeline.files, spec.file.name, *libraries)
 
 
 def pipeline_name(project: Path | None, settings: Settings) -> PipelineName:
     """Return what the pipeline of a project is called."""
-    return settings.pipeline.name or name_after(project_folder(project, settings))
+    if settings.pipeline.name is not None:
+        return settings.pipeline.name
+    spec = declarative_spec(project, settings)
+    if spec is not None:
+        return _as_name(spec.name)
+    return name_after(project_folder(project, settings))
 
 
 def project_folder(project: Path | None, settings: Settings) -> Path:
@@ -75,5 +152,9 @@ def project_folder(project: Path | None, settings: Settings) -> Path:
 
 def name_after(folder: Path) -> PipelineName:
     """Return the name of `folder` with all that a pipeline's name cannot have left out."""
-    plain = re.sub(r"[^a-z0-9_]+", "-", folder.resolve().name.lower()).lstrip("-_0123456789")
+    return _as_name(folder.resolve().name)
+
+
+def _as_name(text: str) -> PipelineName:
+    plain = re.sub(r"[^a-z0-9_]+", "-", text.lower()).lstrip("-_0123456789")
     return PipelineName(plain.rstrip("-")[:_LONGEST_NAME] or "pipeline")

@@ -18,6 +18,7 @@ from penstock.cli.projects import (
     declared_pipeline,
     pipeline_name,
     project_argument,
+    project_files,
     project_folder,
     project_settings,
 )
@@ -113,10 +114,10 @@ def run(
     )
     steps = Steps()
 
-    def options() -> RunOptions:
+    def options(driver: SparkDriver) -> RunOptions:
         from penstock.control import RunOptions
 
-        pipeline = declared_pipeline(project, settings)
+        pipeline = declared_pipeline(project, settings, session=driver.session)
         return RunOptions(
             pipeline=pipeline,
             flows=pipeline.only(flows),
@@ -129,14 +130,14 @@ def run(
         if start is not None or end is not None:
             # A bounded run touches no checkpoint, so the pipeline may run meanwhile.
             with SparkDriver.start(session, emit=steps.emit) as driver:
-                _run_range(options(), driver, steps, (start, end), as_json=as_json)
+                _run_range(options(driver), driver, steps, (start, end), as_json=as_json)
             return
         with (
             claim_of(project, settings, connection, steps) as claim,
             # Java starts while the lease is acquired, the project imported, topics compared.
             SparkDriver.start(session, emit=steps.emit) as driver,
         ):
-            starts_again = _run(options(), driver, claim, steps, as_json=as_json)
+            starts_again = _run(options(driver), driver, claim, steps, as_json=as_json)
     finally:
         steps.close()
     if starts_again:
@@ -152,7 +153,9 @@ def claim_of(
     claimant = Claimant(
         pipeline=pipeline_name(project, settings),
         profile=settings.profile,
-        code_version=code_version(project_folder(project, settings), settings.pipeline.files),
+        code_version=code_version(
+            project_folder(project, settings), project_files(project, settings)
+        ),
     )
     return Claim(connection, claimant, clean=cleaner(settings), emit=steps.emit)
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from penstock.cli.options import json_option
-from penstock.cli.projects import load_project, project_argument
-from penstock.cli.rendering import progress, show
+from penstock.cli.projects import (
+    checking_driver,
+    declarative_spec,
+    declared_pipeline,
+    pipeline_name,
+    project_argument,
+    project_settings,
+)
+from penstock.cli.rendering import show
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from penstock.engine import SparkDriver
     from penstock.pipeline import Pipeline
-    from penstock.settings import Settings
-
-# One slot: nothing is computed, and a cluster that runs pipelines is not asked for resources.
-_MASTER = "local[1]"
 
 
 @click.command()
 @project_argument
-@click.option("--fast", is_flag=True, help="Only the declarations: no Spark, under a second.")
+@click.option("--fast", is_flag=True, help="Only the declarations: under a second.")
 @click.option("--profile", metavar="NAME", help="Profile of penstock.toml to use.")
 @json_option
 def validate(*, project: Path | None, fast: bool, profile: str | None, as_json: bool) -> None:
@@ -39,30 +42,31 @@ def validate(*, project: Path | None, fast: bool, profile: str | None, as_json: 
       penstock validate shop --fast
       penstock validate --json | jq .error.problems
     """
-    settings, pipeline = load_project(project, profile)
-    if not fast:
-        _analyze(settings, pipeline)
+    settings = project_settings(project, profile)
+    if fast:
+        pipeline = declared_pipeline(project, settings)
+    elif declarative_spec(project, settings) is not None:
+        name = pipeline_name(project, settings)
+        with checking_driver(settings, name) as driver:  # one Spark for loading and for analyzing
+            pipeline = declared_pipeline(project, settings, session=driver.session)
+            _analyze(pipeline, driver)
+    else:
+        pipeline = declared_pipeline(project, settings)
+        with checking_driver(settings, pipeline.name) as driver:
+            _analyze(pipeline, driver)
     show(_payload(pipeline, fast=fast), lambda: _print(pipeline, fast=fast), as_json=as_json)
 
 
-def _analyze(settings: Settings, pipeline: Pipeline) -> None:
+def _analyze(pipeline: Pipeline, driver: SparkDriver) -> None:
     """Let Spark analyze the flows.
 
     Raises:
         InvalidPipelineError: it found problems.
     """
-    from penstock.engine import Tuning, open_session, session_options
     from penstock.engine.analysis import analyze
     from penstock.pipeline import InvalidPipelineError
 
-    options = session_options(
-        settings,
-        app_name=f"validate {pipeline.name}",
-        log_file=settings.platform.data_dir / "logs" / f"validate-{pipeline.name}.log",
-        tuning=Tuning.QUICK_START,
-    )
-    with progress() as emit, open_session(replace(options, master=_MASTER), emit=emit) as driver:
-        problems = analyze(pipeline, driver.session())
+    problems = analyze(pipeline, driver.session())
     if problems:
         raise InvalidPipelineError(pipeline.name, problems)
 

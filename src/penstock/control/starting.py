@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.engine.failures import Failure
     from penstock.engine.lookups import Lookups
     from penstock.engine.queries import FlowQuery, PipelineContext
+    from penstock.engine.refreshing import RefreshQuery
     from penstock.kafka import StartingPoint
     from penstock.names import DatasetName, FlowName
     from penstock.pipeline import Flow, Pipeline
@@ -31,7 +32,7 @@ _CLOSE_SECONDS = 5.0
 class FlowStart:
     """One start of one flow. The end of the JVM, which any call may meet, is told as such."""
 
-    def __init__(self, query: FlowQuery, driver: SparkDriver) -> None:
+    def __init__(self, query: FlowQuery | RefreshQuery, driver: SparkDriver) -> None:
         self._query, self._driver = query, driver
 
     @property
@@ -111,7 +112,11 @@ class FlowStarter:
     def prepare(self, flow: Flow) -> FlowStart:
         """Return a start of `flow`; nothing has happened yet."""
         from penstock.engine.queries import FlowQuery
+        from penstock.engine.refreshing import RefreshQuery
 
+        if flow.refresh is not None:
+            query = RefreshQuery(flow, self._context, once=self._options.once)
+            return FlowStart(query, self._driver)
         trigger = AvailableNow() if self._options.once else None
         context, count = self._context, self._min_partitions.get(flow.name)
         if count is not None:
@@ -170,7 +175,7 @@ class FlowStarter:
         options, spark = self._options, self._driver.session()
         settings, pipeline = options.settings.spark, options.pipeline
         kafka = kafka_options(options.connection)
-        storage = Storage(spark, f"{settings.checkpoint_root}/{pipeline.name}")
+        storage = Storage(spark, f"{pipeline.storage or settings.checkpoint_root}/{pipeline.name}")
         tables = TableLocations(warehouse=settings.warehouse, project=pipeline.folder)
         return PipelineContext(
             pipeline=pipeline,

@@ -103,6 +103,8 @@ class _Analysis:
         session = self._session(flow)
         if not all(usable):
             raise _UnknownInputError
+        if flow.is_declarative:  # was resolved when the project was loaded
+            return None
         for source in self._pipeline.sources(flow):
             if isinstance(source, Table):
                 self._columns_of_table(source)  # the flow that writes it comes first

@@ -22,7 +22,7 @@ from penstock.engine.writing import write_batch
 from penstock.errors import Origin, UsageError
 from penstock.kafka import Isolation, TopicPartition, partitions_to_read, starting_offsets
 from penstock.names import DatasetName, FlowName, Offset
-from penstock.pipeline import Files, Lookup, Rate, Socket, Table, Topic, View
+from penstock.pipeline import Files, Lookup, Rate, Sink, Socket, Table, Topic, View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,6 +130,9 @@ class BoundedRun:
             NotBoundedError: the flow reads something that has no range.
             InvalidPipelineError: the flow's columns are not those of a target.
         """
+        if self._flow.is_declarative:
+            target = next(iter(self._flow.targets.values()))
+            raise NotBoundedError(self._flow.name, target, origin=self._flow.origin)
         frame = apply_flow(self._flow, {name: self._input(name) for name in self._flow.reads})
         rows = self._write(frame)
         topics = [name for name in self._inputs if name in self._ranges]
@@ -175,5 +178,5 @@ class BoundedRun:
                 return apply_view(dataset, {item: self._input(item) for item in dataset.reads})
             case Lookup():
                 return self._reader.stream(name)
-            case Rate() | Socket():
+            case Rate() | Socket() | Sink():
                 raise NotBoundedError(self._flow.name, name, origin=self._flow.origin)

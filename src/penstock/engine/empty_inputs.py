@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from penstock.engine.enriching import FunctionLookup
+from penstock.engine.named_sources import stream_reader
 from penstock.engine.reading import Reader, SourceOptions, apply_view
 from penstock.engine.schemas import struct_of
 from penstock.engine.tables import TableLocations
@@ -72,6 +73,8 @@ class EmptyInputs:
                 return self._stream(name, self._table_columns(dataset))
             case Files(value=value):
                 return self._stream(name, columns_in(value))
+            case View(is_declarative=True, schema=str(schema)):
+                return self._declarative(name, struct_of(schema), is_stream=dataset.is_stream)
             case View():
                 return self._view(dataset)
             case _:
@@ -83,8 +86,13 @@ class EmptyInputs:
             self._views[view.name] = apply_view(view, inputs)
         return self._views[view.name]
 
+    def _declarative(self, name: DatasetName, columns: StructType, *, is_stream: bool) -> DataFrame:
+        if is_stream:
+            return self._stream(name, columns)
+        return self._spark.createDataFrame([], columns)
+
     def _stream(self, name: DatasetName, columns: StructType) -> DataFrame:
-        rows = self._spark.readStream.name(name).format("rate").load()
+        rows = stream_reader(self._spark, name).format("rate").load()
         return rows.select(
             *(F.lit(None).cast(field.dataType).alias(field.name) for field in columns)
         )

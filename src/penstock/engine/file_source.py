@@ -21,6 +21,7 @@ from penstock.engine.decoding import (
     decode_lines,
     lines_with_reason,
 )
+from penstock.engine.named_sources import stream_reader
 from penstock.engine.schemas import named, struct_of
 from penstock.engine.tables import absolute
 from penstock.pipeline import Csv, Json, Orc, Parquet, Text
@@ -39,7 +40,7 @@ LINE_COLUMN, PATH_COLUMN = "__line", "__path"
 
 def file_stream(spark: SparkSession, files: Files, folder: Path) -> DataFrame:
     """Return the good rows of a watched folder; relative paths start at `folder`."""
-    source = spark.readStream.name(files.name)
+    source = stream_reader(spark, files.name)
     if files.most_files_per_trigger is not None:
         source = source.option("maxFilesPerTrigger", files.most_files_per_trigger)
     return _good_rows(source, files, folder)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from penstock.engine.kafka_options import SOURCE_TUNING
+from penstock.engine.named_sources import stream_reader
 from penstock.kafka import milliseconds_of
 from penstock.pipeline import RealTime, StartAt
 
@@ -55,7 +56,7 @@ def raw_stream(
     }
     if not isinstance(flow.trigger, RealTime):  # which refuses limits
         options |= _limits(topic)
-    return spark.readStream.name(topic.name).format("kafka").options(**options).load()
+    return stream_reader(spark, topic.name).format("kafka").options(**options).load()
 
 
 def raw_range(

@@ -226,7 +226,7 @@ class FlowQuery:
         self._finish(drain_seconds)
 
     def _start(self) -> None:
-        _activate(self._session)
+        activate_session(self._session)
         for key, value in self.flow.conf.items():
             self._session.conf.set(key, value)
         self.checkpoint.check()
@@ -458,7 +458,7 @@ class FlowQuery:
         self._feed.close()
 
 
-def _activate(session: SparkSession) -> None:
+def activate_session(session: SparkSession) -> None:
     """Make `session` that of this thread, so that PySpark notes the user's lines in expressions.
 
     PySpark decides once per process whether to note them, by whether its first expression found

@@ -12,26 +12,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
+from penstock.engine.catalog import register_table, use_database
 from penstock.engine.decoding import good_records
-from penstock.engine.file_source import file_stream
+from penstock.engine.file_source import file_batch, file_stream
 from penstock.engine.flow_errors import EventTimeTypeError
 from penstock.engine.kafka_source import raw_range, raw_stream
+from penstock.engine.named_sources import stream_reader
+from penstock.engine.schemas import quoted
 from penstock.engine.tables import ensure_table
 from penstock.engine.user_code import call
-from penstock.pipeline import Files, Lookup, Rate, Socket, Table, TableFormat, Topic, View
+from penstock.pipeline import Files, Lookup, Rate, Sink, Socket, Table, TableFormat, Topic, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from penstock.engine.enriching import FunctionLookup
     from penstock.engine.tables import TableLocations
     from penstock.kafka import TopicPartition
     from penstock.names import DatasetName, FlowName, Offset
-    from penstock.pipeline import Flow, Pipeline
+    from penstock.pipeline import Dataset, Flow, Pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,13 @@ class Reader:
         self._streams: dict[DatasetName, DataFrame | FunctionLookup] = {}
 
     def inputs(self, flow: Flow) -> dict[DatasetName, DataFrame | FunctionLookup]:
-        """Return what the parameters of the flow's function stand for, as streams."""
+        """Return what the parameters of the flow's function stand for, as streams.
+
+        A declarative flow has none: what it reads is put where the session finds it by name.
+        """
+        if flow.is_declarative:
+            self._provide((*flow.reads, *flow.consults), whole=flow.refresh is not None)
+            return {}
         return {name: self.stream(name) for name in flow.reads}
 
     def stream(self, name: DatasetName) -> DataFrame | FunctionLookup:
@@ -106,17 +116,45 @@ class Reader:
             case Files():
                 return file_stream(self.spark, dataset, self.options.pipeline.folder)
             case Socket(host=host, port=port):
-                source = self.spark.readStream.name(name).format("socket")
+                source = stream_reader(self.spark, name).format("socket")
                 return source.option("host", host).option("port", port).load()
             case Rate(rows_per_second=rows):
-                source = self.spark.readStream.name(name).format("rate")
+                source = stream_reader(self.spark, name).format("rate")
                 return source.option("rowsPerSecond", rows).load()
+            case View(is_declarative=True):
+                self._provide((*dataset.reads, *dataset.consults), whole=False)
+                return apply_view(dataset, {})
             case View():
                 return apply_view(dataset, {item: self.stream(item) for item in dataset.reads})
             case Lookup():
                 return self._lookups(dataset)
+            case Sink():
+                raise AssertionError(dataset)  # the first step of validation lets none pass
             case _:
                 assert_never(dataset)
+
+    def _provide(self, names: Sequence[DatasetName], *, whole: bool) -> None:
+        """Let the session find these datasets by name; `whole`: no topic or folder as a stream."""
+        pipeline = self.options.pipeline
+        use_database(self.spark, pipeline.database)
+        for name in dict.fromkeys(names):
+            dataset = pipeline.dataset(name)
+            if isinstance(dataset, Table):
+                path = self._tables.path(dataset)
+                register_table(self.spark, dataset, path, database=pipeline.database)
+                continue
+            frame = self._whole(dataset) if whole else self.stream(name)
+            assert isinstance(frame, DataFrame)  # noqa: S101 - lookups by function have no rows
+            frame.createOrReplaceTempView(quoted(name))
+
+    def _whole(self, dataset: Dataset) -> DataFrame | FunctionLookup:
+        match dataset:
+            case Topic():
+                return readable(raw_range(self.spark, dataset, self.options.kafka), dataset)
+            case Files():
+                return file_batch(self.spark, dataset, self.options.pipeline.folder)
+            case _:
+                return self.stream(dataset.name)
 
     def _topic_stream(self, topic: Topic) -> DataFrame:
         flow = self.options.pipeline.flow(self.options.flow)
@@ -127,7 +165,7 @@ class Reader:
 
     def _table_stream(self, table: Table) -> DataFrame:
         path = self._tables.path(table)
-        source = self.spark.readStream.name(table.name).format(table.format)
+        source = stream_reader(self.spark, table.name).format(table.format)
         if table.format is TableFormat.DELTA:
             ensure_table(self.spark, table, path)
         else:

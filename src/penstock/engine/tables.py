@@ -85,7 +85,13 @@ def ensure_table(
     if columns is None:
         raise TableMissingError(table.name, path=path, origin=table.origin)
     parted = f"PARTITIONED BY ({_names(table.partition_by)})" if table.partition_by else ""
-    spark.sql(f"CREATE TABLE IF NOT EXISTS {_delta(path)} ({columns}) USING DELTA {parted}")
+    if table.cluster_by:
+        parted = f"CLUSTER BY ({_names(table.cluster_by)})"
+    pairs = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in table.properties.items())
+    properties = f"TBLPROPERTIES ({pairs})" if pairs else ""
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS {_delta(path)} ({columns}) USING DELTA {parted} {properties}"
+    )
 
 
 def table_rows(frame: DataFrame, table: Table) -> DataFrame:
@@ -153,6 +159,11 @@ def _merge(rows: DataFrame, table: Table, path: str) -> None:
 
 def _delta(path: str) -> str:
     return f"delta.{quoted(path)}"
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _names(columns: tuple[str, ...]) -> str:

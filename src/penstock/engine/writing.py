@@ -1,6 +1,7 @@
 """Writing: the result of a flow goes to its targets, by as few writers as can be.
 
     topics       Spark's Kafka sink; a column says which topic when rows are routed
+    a sink       Spark's own of that format
     one table    Delta's own sink; by key, a merge per batch; plain Parquet and ORC by the file sink
     mixed        one batch, kept, and written to each target in turn
 
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import functions as F
 
+from penstock.engine.changes import apply_changes
 from penstock.engine.encoding import (
     HEADERS_TYPE,
     column_problems,
@@ -35,6 +37,7 @@ from penstock.pipeline import (
     InvalidPipelineError,
     OutputMode,
     RealTime,
+    Sink,
     Table,
     Topic,
 )
@@ -82,7 +85,9 @@ def start_query(
     Raises:
         InvalidPipelineError: the columns of the frame are not those of a target.
     """
-    writer = _Writer(flow=flow, pipeline=pipeline, kafka=kafka, tables=tables)
+    writer = _Writer(
+        flow=flow, pipeline=pipeline, kafka=kafka, tables=tables, checkpoint=checkpoint
+    )
     writer.check(frame)
     stream = writer.stream(frame).outputMode(flow.output_mode.value)
     stream = stream.queryName(f"{pipeline.name}.{flow.name}")
@@ -111,20 +116,32 @@ class _Writer:
     """How the rows of one flow reach its targets."""
 
     def __init__(
-        self, *, flow: Flow, pipeline: Pipeline, kafka: Mapping[str, str], tables: TableLocations
+        self,
+        *,
+        flow: Flow,
+        pipeline: Pipeline,
+        kafka: Mapping[str, str],
+        tables: TableLocations,
+        checkpoint: str = "",
     ) -> None:
         self._flow, self._pipeline, self._tables = flow, pipeline, tables
+        self._checkpoint = checkpoint
         self._kafka = dict(kafka)
         self._topics: dict[str, Topic] = {}
         self._target_tables: dict[str, Table] = {}
+        self._sink: Sink | None = None
         for route, target in pipeline.targets(flow).items():
             if isinstance(target, Topic):
                 self._topics[route] = target
             elif isinstance(target, Table):
                 self._target_tables[route] = target
+            elif isinstance(target, Sink):
+                self._sink = target
 
     def check(self, frame: DataFrame) -> None:
         """Raise InvalidPipelineError when a target cannot take the columns of `frame`."""
+        if self._flow.changes is not None:  # they were resolved when the project was loaded
+            return
         targets: list[Topic | Table] = [*self._topics.values(), *self._target_tables.values()]
         problems = [
             problem
@@ -136,12 +153,17 @@ class _Writer:
 
     def stream(self, frame: DataFrame) -> DataStreamWriter:
         """Return the writer of the stream, ready but for what all of them need."""
+        observed = frame.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
+        if self._sink is not None:
+            return observed.writeStream.format(self._sink.format).options(**self._sink.options)
         if not self._target_tables:
             return self._to_topics(frame).writeStream.format("kafka").options(**self._kafka)
-        observed = frame.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
         if self._flow.is_routed:
             return observed.writeStream.foreachBatch(self._write_one_batch)
         (table,) = self._target_tables.values()
+        if self._flow.changes is not None:
+            ensure_table(frame.sparkSession, table, self._tables.path(table))
+            return observed.writeStream.foreachBatch(self._apply_changes)
         if table.key and self._flow.output_mode is not OutputMode.COMPLETE:
             return observed.writeStream.foreachBatch(self._write_one_batch)
         return self._to_table(observed, table)
@@ -163,6 +185,15 @@ class _Writer:
         query_id = context.getLocalProperty(_QUERY_ID_PROPERTY)
         assert query_id  # noqa: S101 - Spark sets it for the thread of each query
         self.write(frame, identity=BatchIdentity(query_id=query_id, batch_id=batch_id))
+
+    def _apply_changes(self, frame: DataFrame, _batch_id: int) -> None:
+        (table,) = self._target_tables.values()
+        apply_changes(
+            frame,
+            self._flow,
+            table=self._tables.path(table),
+            sequences=f"{self._checkpoint}.sequences",
+        )
 
     def _write_topics(self, frame: DataFrame) -> None:
         if not self._topics and not self._flow.is_routed:
