@@ -11,7 +11,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, cast
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
 from penstock.kafka.complaints import Complaints, client_logger
@@ -39,6 +39,8 @@ _POLL_SECONDS = 0.1
 _BATCH_RECORDS = 10_000
 # The client's own ten seconds would leave it idle long after a broker is back.
 _RECONNECT_MILLISECONDS = 1000
+# How soon the end is told: markers of transactions hide it. The client's own is half a second.
+_END_MILLISECONDS = 100
 _BEYOND_THE_END = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - a public constant
 _MAYBE_GONE = {
     KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
@@ -56,6 +58,7 @@ class Follower:
         topic: the topic of the table.
         contents: what to keep up to date.
         on_change: the user's callback.
+        first: where the topic begins.
         announced: the first offset that the callback hears of; what is before was there already.
         is_gone: tells whether the topic that is followed exists no more.
     """
@@ -67,6 +70,7 @@ class Follower:
         contents: Contents,
         *,
         on_change: OnChange,
+        first: Offset,
         announced: Offset,
         is_gone: Callable[[], bool],
     ) -> None:
@@ -74,7 +78,8 @@ class Follower:
         self._on_change, self._announced = on_change, announced
         self.complaints = Complaints(connection.bootstrap, action=f"read topic `{topic}`")
         self._client = Consumer(_client_config(connection, self.complaints))
-        self._client.assign([ClientPartition(topic, PARTITION, OFFSET_BEGINNING)])
+        # The client would look up "the beginning" half a second after its own.
+        self._client.assign([ClientPartition(topic, PARTITION, first)])
         self._stopping = threading.Event()
         self._changes: SimpleQueue[list[Change] | None] = SimpleQueue()
         self._threads = [
@@ -177,6 +182,7 @@ def _client_config(connection: Connection, complaints: Complaints) -> dict[str, 
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
+        "fetch.wait.max.ms": _END_MILLISECONDS,
         "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
         "log_level": 0,
         "error_cb": complaints.note,

@@ -22,7 +22,13 @@ from penstock.kafka.tables.entries import Contents, Entry, ignore_change, key_by
 from penstock.kafka.tables.errors import TableClosedError, TableTimeoutError
 from penstock.kafka.tables.following import Follower
 from penstock.kafka.tables.hanging import HangingTransaction
-from penstock.kafka.tables.topic import PARTITION, end_of, ensure_table_topic, is_gone
+from penstock.kafka.tables.topic import (
+    PARTITION,
+    end_of,
+    ensure_table_topic,
+    first_of,
+    is_gone,
+)
 from penstock.names import Offset, Version
 
 if TYPE_CHECKING:
@@ -65,6 +71,7 @@ class KafkaTable:
         identity: TopicIdentity,
         *,
         on_change: OnChange,
+        first: Offset,
         announced: Offset,
         timeout_seconds: float,
     ) -> None:
@@ -75,6 +82,7 @@ class KafkaTable:
             topic,
             self._contents,
             on_change=on_change,
+            first=first,
             announced=announced,
             is_gone=partial(is_gone, admin, topic, identity),
         )
@@ -123,10 +131,13 @@ class KafkaTable:
             topic,
             identity,
             on_change=on_change,
+            first=first_of(admin, topic),
             announced=end,
             timeout_seconds=timeout_seconds,
         )
         table._follower.start()
+        # A client takes half a second to be ready to write, in which this one reads.
+        table._open_producer()
         try:
             table._await_position(end, deadline - time.monotonic())
         except BaseException:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.kafka.cluster.configs import topic_configs
 from penstock.kafka.errors import ClusterBusyError, ClusterError, UnknownTopicError
-from penstock.kafka.offsets import TopicPartition, end_offsets
+from penstock.kafka.offsets import TopicPartition, end_offsets, first_offsets
 from penstock.kafka.tables.errors import TableTopicError
 from penstock.kafka.topics.creation import TopicExistsError, create_topic
 from penstock.kafka.topics.description import topic_identities
@@ -75,6 +75,16 @@ def is_gone(admin: Admin, topic: TopicName, identity: TopicIdentity) -> bool:
 def partition_of(topic: TopicName) -> TopicPartition:
     """Return the partition of a table."""
     return TopicPartition(topic, PARTITION)
+
+
+def first_of(admin: Admin, topic: TopicName) -> Offset:
+    """Return where a table begins.
+
+    Raises:
+        ClusterError: the cluster did not answer in time, or refuses.
+    """
+    partition = partition_of(topic)
+    return first_offsets(admin, [partition])[partition]
 
 
 def end_of(admin: Admin, topic: TopicName, isolation: Isolation) -> Offset:
