@@ -68,7 +68,7 @@ def ask(
 def _await_answer(table: KafkaTable, key: str, timeout_seconds: float) -> Answer | None:
     with suppress(TableTimeoutError):
         entry = table.wait_for(key, _is_answer, timeout_seconds)
-        return entry and decode_answer(entry.value)
+        return decode_answer(entry.value) if entry else None
     return None
 
 

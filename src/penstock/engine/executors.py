@@ -35,15 +35,16 @@ class Executors:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark, self._lock = spark, Lock()
+        self._conf = spark.sparkContext.getConf()
+        self._master = spark.sparkContext.master or ""
         self._freed: int | None = None
         """How many task slots there were before they were given back."""
 
     @property
     def can_be_freed(self) -> bool:
         """Whether there are executors that stay until they are given back."""
-        context = self._spark.sparkContext
-        is_dynamic = context.getConf().get("spark.dynamicAllocation.enabled", "false")
-        return not context.master.startswith("local") and is_dynamic != "true"
+        is_dynamic = self._conf.get("spark.dynamicAllocation.enabled", "false")
+        return not self._master.startswith("local") and is_dynamic != "true"
 
     def free(self, is_wanted: Callable[[], bool]) -> bool:
         """Give all executors back if that is still wanted; return whether they were.
@@ -53,7 +54,7 @@ class Executors:
         with self._lock:
             if self._freed is not None or not is_wanted() or not self.can_be_freed:
                 return False
-            slots = int(self._spark.sparkContext.defaultParallelism)
+            slots = self._slots()
             try:
                 self._request(0)
                 self._kill_all()
@@ -78,9 +79,8 @@ class Executors:
         return int(self._spark.sparkContext.defaultParallelism)
 
     def _usual_count(self) -> int:
-        context = self._spark.sparkContext
-        usual = _USUAL.get(context.master.partition(":")[0], _AS_MANY_AS_THERE_ARE)
-        return int(context.getConf().get("spark.executor.instances", None) or usual)
+        usual = _USUAL.get(self._master.partition(":")[0], _AS_MANY_AS_THERE_ARE)
+        return int(self._conf.get("spark.executor.instances") or usual)
 
     def _request(self, count: int) -> None:
         utils = self._jvm.org.apache.spark.api.python.PythonUtils

@@ -177,6 +177,7 @@ def test_a_command_that_was_given_up_is_not_carried_out_later(
         answered = first.get(timeout=10)
         last = ask(connection, pipeline, Pause(flow=CLEAN))
 
+    assert not isinstance(answered, Exception)
     assert answered.said() == "pause it is"
     assert last.said() == "pause it is"
     assert driver.heard == [Pause(), Pause(flow=CLEAN)]
@@ -195,9 +196,7 @@ def test_a_command_that_comes_twice_is_carried_out_once_and_answered_twice(
         for _ in range(2):
             table.put(key, written(Stop()))
             entry = table.wait_for(key, is_answer, 10)
-            answer = entry and decode_answer(entry.value)
-            assert answer is not None
-            answers.append(answer)
+            answers.append(answer_in(entry))
 
     assert answers[0] == answers[1]
     assert driver.heard == [Stop()]
@@ -216,8 +215,7 @@ def test_a_command_of_another_version_is_refused(
         table.put(key, value)
         entry = table.wait_for(key, is_answer, 10)
 
-    answer = entry and decode_answer(entry.value)
-    assert answer is not None
+    answer = answer_in(entry)
     assert answer.refused is not None
     assert (answer.refused.code, driver.heard) == ("PEN-237", [])
 
@@ -274,6 +272,12 @@ def written(command: Command) -> bytes:
 
 def is_answer(entry: Entry | None) -> bool:
     return entry is not None and decode_answer(entry.value) is not None
+
+
+def answer_in(entry: Entry | None) -> Answer:
+    answer = decode_answer(entry.value) if entry else None
+    assert answer is not None
+    return answer
 
 
 def entries(cluster: KafkaCluster, pipeline: PipelineName) -> list[str]:

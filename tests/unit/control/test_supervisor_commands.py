@@ -44,6 +44,11 @@ def has_come_to(stage: Stage, flow: FlowName, state: FlowState) -> None:
     eventually(lambda: stage.supervisor.state_of(flow) is state, within_seconds=5)
 
 
+def flows_of(stage: Stage, kind: type[FlowPaused | FlowStarting | FlowStopped]) -> list[FlowName]:
+    """Return the flows of which such an event was told, in its order."""
+    return [event.flow for event in stage.events if isinstance(event, kind)]
+
+
 def begin(stage: Stage) -> None:
     """Return when both flows run."""
     for flow in (A, B):
@@ -64,7 +69,7 @@ def test_a_paused_flow_finishes_its_batch_and_rests_while_the_other_goes_on(stag
     assert said == "pausing `a` after the running batch"
     assert stage.query(A).asked == ["after batch"]
     assert stage.query(B).asked == []
-    assert [event.flow for event in stage.told(FlowPaused)] == [A]
+    assert flows_of(stage, FlowPaused) == [A]
     assert (stage.told(FlowStopped), stage.rests) == ([], 0)
 
 
@@ -77,7 +82,7 @@ def test_a_resumed_flow_is_started_again(stage: Stage) -> None:
     has_come_to(stage, A, FlowState.RUNNING)
 
     assert said == "resuming `a`"
-    assert [event.flow for event in stage.told(FlowStarting)] == [A]
+    assert flows_of(stage, FlowStarting) == [A]
     assert stage.told(FlowRestarting) == []
 
 
@@ -213,7 +218,7 @@ def test_a_flow_that_is_stopped_alone_keeps_the_run_alive_until_it_is_resumed(
     assert said == "stopping `a` after the running batch"
     assert lived
     assert stage.end() == {}
-    assert [event.flow for event in stage.told(FlowStopped)] == [A, B, A]
+    assert flows_of(stage, FlowStopped) == [A, B, A]
 
 
 def test_the_pause_of_all_leaves_a_stopped_flow_alone_and_so_does_its_end(stage: Stage) -> None:
@@ -324,7 +329,7 @@ def test_paused_flows_are_stopped_with_the_run(stage: Stage) -> None:
     stage.supervisor.command(Stop())
 
     assert stage.end() == {}
-    assert sorted(event.flow for event in stage.told(FlowStopped)) == [A, B]
+    assert sorted(flows_of(stage, FlowStopped)) == [A, B]
 
 
 @pytest.mark.parametrize(

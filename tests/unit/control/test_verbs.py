@@ -97,11 +97,8 @@ class Setting:
         self.commands = RunCommands(options, self.stage.supervisor)
 
     def await_running(self) -> None:
-        for flow in (A, B):
-            eventually(
-                lambda flow=flow: self.stage.supervisor.state_of(flow) is FlowState.RUNNING,
-                within_seconds=5,
-            )
+        running = {A: FlowState.RUNNING, B: FlowState.RUNNING}
+        eventually(lambda: self.stage.supervisor.states == running, within_seconds=5)
 
 
 @pytest.fixture
