@@ -1,0 +1,81 @@
+"""The example `words_to_sentences` by the numbers of the labs."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.example_runs import EXAMPLES, ExampleRuns, load_example, rows_of
+from support.producing import Sent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from penstock.local.cluster import KafkaCluster
+
+WORDS = (EXAMPLES / "words_to_sentences/words.txt").read_text().splitlines()
+LENGTHS = [20, 29, 16, 20]
+LAST_WORDS = ["vermin.", "sections.", "moment.", "looked."]
+FIRST_SENTENCE = (
+    "One morning, when Gregor Samsa woke from troubled dreams, he found himself transformed in his"
+    " bed into a horrible vermin."
+)
+SCHEMA = "value string, _record struct<partition int, offset bigint>"
+
+
+@pytest.fixture
+def runs(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> Iterator[ExampleRuns]:
+    with ExampleRuns.opened("words_to_sentences", spark, kafka, tmp_path) as runs:
+        yield runs
+
+
+def sent(words: Sequence[str]) -> list[Sent]:
+    """Return the records of the labs' producer: key and value are the word."""
+    return [Sent(key=word, value=word) for word in words]
+
+
+def test_the_text_is_that_of_the_labs() -> None:
+    assert len(WORDS) == 85
+    assert len(set(WORDS)) == 72
+
+
+def test_words_become_sentences_in_the_order_of_their_offsets(spark: SparkSession) -> None:
+    """Rows come shuffled, some are blank, the text ends in mid-sentence; another is beside it."""
+    words = [" ", *WORDS, "", "And", None]
+    rows = [(word, (0, offset)) for offset, word in enumerate(words)]
+    rows += [("Gates", (1, 7)), ("open.", (1, 8))]
+    Random(1).shuffle(rows)  # noqa: S311 - any order will do
+
+    frame = spark.createDataFrame(rows, SCHEMA)
+    both = rows_of(load_example("words_to_sentences"), "join_words", words=frame)
+
+    found = [row for row in both if row["partition"] == 0]
+    assert [row["words"] for row in found] == LENGTHS
+    assert [row["sentence"].split()[-1] for row in found] == LAST_WORDS
+    assert [row["last_offset"] for row in found] == [20, 49, 65, 85]
+    assert found[0]["sentence"] == FIRST_SENTENCE
+    assert [row["sentence"] for row in both if row["partition"] == 1] == ["Gates open."]
+
+
+def test_a_crash_in_the_middle_of_a_sentence_loses_and_doubles_no_word(runs: ExampleRuns) -> None:
+    """The first run ends one word into the third sentence, and its last batch is repeated."""
+    runs.send("words", sent(WORDS[:50]))
+    runs.run_once()
+    before = runs.rows("sentences")
+    runs.forget_last_commit("join_words")
+    runs.send("words", sent(WORDS[50:]))
+
+    runs.run_once()
+
+    records = runs.lab.records(runs.topic("sentences").kafka_name)
+    by_key = dict(zip([record.key for record in records], runs.rows("sentences"), strict=True))
+    assert [row["words"] for row in before] == LENGTHS[:2]
+    assert [row["words"] for row in runs.rows("sentences")] == LENGTHS[:2] + LENGTHS
+    assert [row["words"] for row in by_key.values()] == LENGTHS
+    assert " ".join(row["sentence"] for row in by_key.values()).split() == WORDS
+    assert by_key[b'{"partition":0,"last_offset":19}']["sentence"] == FIRST_SENTENCE
