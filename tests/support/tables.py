@@ -22,11 +22,10 @@ def unused_topic() -> TopicName:
 @contextmanager
 def program(source: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run a Python program as a process of its own; it is gone at the end."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", source, *arguments], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -125,10 +125,11 @@ class ConditionalWriter:
         self._writers.clear()
 
     def _tried(self, write: _Write) -> Entry:
-        # Kept for the next write only when all went well: it compares without reading. If that
-        # fails, another may have shut it out, and what is shown may be behind.
-        writer = self._writers.pop(write.key, None)
-        if writer is None or not write.expects(self._contents.get(write.key)):
+        writer = None
+        if write.expects(self._contents.get(write.key)):
+            # It is back in its place only when all went well: it compares without reading.
+            writer = self._writers.pop(write.key, None)
+        if writer is None:
             # Who would lose anyway need not shut out the others.
             if done := self._compared(write):
                 return done
