@@ -24,9 +24,11 @@ from penstock.cli.projects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import FrameType
+
+    from pyspark.sql import SparkSession
 
     from penstock.cli.live import Heading
     from penstock.cli.run_output import RunOutput, Steps
@@ -107,17 +109,17 @@ def run(
     settings = with_kept_cores(project_settings(project, profile, bootstrap=bootstrap))
     connection = connection_of(settings)
     name = pipeline_name(project, settings)
-    session = session_options(
+    spark_options = session_options(
         settings,
         app_name=name,
         log_file=settings.platform.data_dir / "logs" / f"{name}.log",
     )
     steps = Steps()
 
-    def options(driver: SparkDriver) -> RunOptions:
+    def options(session: Callable[[], SparkSession]) -> RunOptions:
         from penstock.control import RunOptions
 
-        pipeline = declared_pipeline(project, settings, session=driver.session)
+        pipeline = declared_pipeline(project, settings, session=session)
         return RunOptions(
             pipeline=pipeline,
             flows=pipeline.only(flows),
@@ -129,15 +131,16 @@ def run(
     try:
         if start is not None or end is not None:
             # A bounded run touches no checkpoint, so the pipeline may run meanwhile.
-            with SparkDriver.start(session, emit=steps.emit) as driver:
-                _run_range(options(driver), driver, steps, (start, end), as_json=as_json)
+            with SparkDriver.start(spark_options, emit=steps.emit) as driver:
+                _run_range(options(driver.session), driver, steps, (start, end), as_json=as_json)
             return
         with (
             claim_of(project, settings, connection, steps) as claim,
             # Java starts while the lease is acquired, the project imported, topics compared.
-            SparkDriver.start(session, emit=steps.emit) as driver,
+            SparkDriver.start(spark_options, emit=steps.emit) as driver,
         ):
-            starts_again = _run(options(driver), driver, claim, steps, as_json=as_json)
+            chosen = options(lambda: _claimed_session(claim, driver))
+            starts_again = _run(chosen, driver, claim, steps, as_json=as_json)
     finally:
         steps.close()
     if starts_again:
@@ -158,6 +161,15 @@ def claim_of(
         ),
     )
     return Claim(connection, claimant, clean=cleaner(settings), emit=steps.emit)
+
+
+def _claimed_session(claim: Claim, driver: SparkDriver) -> SparkSession:
+    """Return the session in which a declarative project is loaded.
+
+    Whoever may not run the project is told before Spark has started.
+    """
+    claim.await_lease()
+    return driver.session()
 
 
 def _run_range(

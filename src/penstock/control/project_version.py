@@ -5,17 +5,11 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from penstock.settings import FILE_NAME
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-_BESIDE_THE_FILES = (
-    "penstock.toml",
-    "spark-pipeline.y*ml",
-    "transformations/**/*.py",
-    "transformations/**/*.sql",
-)
-"""What says how to run the files, and where Spark Declarative Pipelines keep theirs."""
 
 _LENGTH = 12
 
@@ -28,9 +22,9 @@ def code_version(folder: Path, files: Sequence[str]) -> str:
 
     Args:
         folder: the project.
-        files: globs of the files with declarations, as in the settings.
+        files: globs of the files with declarations.
     """
-    globs = (*files, *_BESIDE_THE_FILES)
+    globs = (*files, FILE_NAME)
     paths = sorted({path for glob in globs for path in folder.glob(glob) if path.is_file()})
     digest = sha256()
     for path in paths:

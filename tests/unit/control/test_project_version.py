@@ -40,8 +40,6 @@ def test_the_same_project_has_the_same_version_anywhere(project: Path, tmp_path:
         ("flows/more.py", ""),
         ("flows.py", "a = 1\n"),
         ("penstock.toml", ""),
-        ("spark-pipeline.yml", "name: shop\n"),
-        ("transformations/orders.sql", "SELECT 1"),
     ],
 )
 def test_another_declaration_or_setting_is_another_version(
