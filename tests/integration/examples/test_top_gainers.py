@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from penstock.local.cluster import KafkaCluster
 
+pytestmark = pytest.mark.timeout(300)  # queries start slowly on a busy machine
+
 DAY = datetime(2030, 1, 30, tzinfo=UTC)
 TRADES: list[dict[str, Any]] = list(load_script("top_gainers/trades.py").trades(DAY))
 

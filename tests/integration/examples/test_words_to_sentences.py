@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from penstock.local.cluster import KafkaCluster
 
+pytestmark = pytest.mark.timeout(300)  # queries start slowly on a busy machine
+
 WORDS = (EXAMPLES / "words_to_sentences/words.txt").read_text().splitlines()
 LENGTHS = [20, 29, 16, 20]
 LAST_WORDS = ["vermin.", "sections.", "moment.", "looked."]
