@@ -247,7 +247,9 @@ def _unloadable(flow: str, cause: Cause) -> PenstockError:
 
 
 def _storage(flow: str, cause: Cause) -> PenstockError | None:
-    if cause.kinds & {"KafkaException", "SocketException", "ConnectException"}:
+    # A socket that times out is that of a Python worker more often than that of a file system.
+    elsewhere = {"KafkaException", "SocketException", "ConnectException", "SocketTimeoutException"}
+    if cause.kinds & elsewhere:
         return None
     place = _PATH.search(cause.message)
     kind = StorageRefusedError if is_refusal(cause.kinds, cause.message) else StorageFaultError

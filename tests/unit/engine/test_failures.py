@@ -76,6 +76,7 @@ CASES = (
     (cause(condition="INVALID_CONF_VALUE", sql_state="22022"), "configuration", "PEN-355", False),
     (cause("IOException", message="No space left on device"), "storage", "PEN-341", True),
     (cause("AccessControlException", "IOException"), "storage", "PEN-340", False),
+    (cause("SocketTimeoutException", "IOException"), "unknown", "PEN-356", True),
     (cause("AnalysisException", message="no such column"), "user code", "PEN-357", False),
     (cause("OutOfMemoryError", message="Java heap space"), "unknown", "PEN-356", True),
 )
