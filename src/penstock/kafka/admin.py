@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -176,6 +177,10 @@ class Admin:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(_PAUSE_SECONDS)
+            # The client asks the leader that it knows in the epoch that it knows, for minutes
+            # after a restart of the broker, unless it is made to look.
+            with suppress(KafkaException):
+                self.client.list_topics(timeout=self.timeout_seconds)
 
     def fault(
         self,
@@ -242,7 +247,7 @@ class Admin:
         try:
             topics = self.client.list_topics(timeout=self.timeout_seconds).topics
         except KafkaException:
-            return UnknownTopicError(topic)  # only the suggestion is lost
+            return self._unreachable(self.client, action)  # the client knows no leaders at all
         if topic not in topics:
             return self.absence(topic, action, known=topics)
         partitions = topics[topic].partitions
