@@ -73,8 +73,6 @@ class EmptyInputs:
                 return self._stream(name, self._table_columns(dataset))
             case Files(value=value):
                 return self._stream(name, columns_in(value))
-            case View(is_declarative=True, schema=str(schema)):
-                return self._declarative(name, struct_of(schema), is_stream=dataset.is_stream)
             case View():
                 return self._view(dataset)
             case _:
@@ -85,11 +83,6 @@ class EmptyInputs:
             inputs = {name: self.frame(name) for name in view.reads}
             self._views[view.name] = apply_view(view, inputs)
         return self._views[view.name]
-
-    def _declarative(self, name: DatasetName, columns: StructType, *, is_stream: bool) -> DataFrame:
-        if is_stream:
-            return self._stream(name, columns)
-        return self._spark.createDataFrame([], columns)
 
     def _stream(self, name: DatasetName, columns: StructType) -> DataFrame:
         rows = stream_reader(self._spark, name).format("rate").load()

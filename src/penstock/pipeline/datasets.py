@@ -236,9 +236,6 @@ class View(Described):
     """What it reads as a whole, whenever it is evaluated."""
     is_declarative: bool = False
     """Whether the function has no parameters, and reads datasets from the session by name."""
-    schema: Schema | None = None
-    """Of a declarative view: its columns."""
-    is_stream: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,13 +31,13 @@ from penstock.pipeline import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from penstock.engine.sdp.definitions import OutputDefinition, QueryDefinition
+    from penstock.engine.sdp.definitions import Definitions, OutputDefinition, QueryDefinition
     from penstock.engine.sdp.resolving import ResolvedQuery, Resolver
     from penstock.errors import Origin, PenstockError
     from penstock.pipeline import Dataset
@@ -62,11 +62,41 @@ class Builder:
     flows: list[Flow] = field(default_factory=list)
     problems: list[PenstockError] = field(default_factory=list)
 
+    def accept(self, definitions: Definitions) -> None:
+        """Take away what has a name that no dataset or flow can have."""
+        definitions.outputs[:] = [
+            item
+            for item in definitions.outputs
+            if self._is_name(item.name, what="dataset", origin=item.origin)
+        ]
+        definitions.queries[:] = [
+            item
+            for item in definitions.queries
+            if is_name(item.target)
+            and (
+                item.name == item.target
+                or self._is_name(item.name, what="flow", origin=item.origin)
+            )
+        ]
+
+    def refuse_views_of(self, flows: Sequence[Flow], views: Sequence[View]) -> None:
+        """Refuse declarative views as parameters: their sources have no names of ours."""
+        ours = {item.name for item in self.datasets if isinstance(item, View)}
+        readers: list[Flow | View] = [*flows, *views]
+        for reader in readers:
+            self.problems += [
+                UnsupportedFeatureError(
+                    feature=f"the temporary view `{name}` as a parameter of `{reader.name}`",
+                    instead="write it into a table with `@dp.table`, and read that",
+                    origin=reader.origin,
+                )
+                for name in reader.reads
+                if name in ours
+            ]
+
     def add_output(self, definition: OutputDefinition, resolver: Resolver) -> None:
         """Add the dataset of a table, view or sink."""
         name, output = definition.name, definition.output
-        if not self._is_name(name, what="dataset", origin=definition.origin):
-            return
         known: dict[str, Any] = {
             "name": DatasetName(name),
             "origin": definition.origin,
@@ -78,8 +108,8 @@ class Builder:
                 self.datasets.append(Sink(**known, format=format_, options=dict(options)))
             case spark_output.TemporaryView():
                 query = resolver.query_of(name)
-                if query is not None and columns is not None:
-                    self.datasets.append(_view(known, query, columns))
+                if query is not None:
+                    self.datasets.append(_view(known, query))
             case spark_output.Table():
                 self._add_table(output, known, columns)
             case _:
@@ -91,8 +121,6 @@ class Builder:
         known = (*self.datasets, *self.others)
         target = next((item for item in known if item.name == query.target), None)
         if resolved is None or target is None or isinstance(target, View):
-            return
-        if not self._is_name(query.name, what="flow", origin=query.origin):
             return
         whole = isinstance(target, MaterializedView)
         columns = None if query.changes else resolver.columns_of(query.target)
@@ -202,15 +230,22 @@ class Builder:
         return True
 
 
-def _view(known: dict[str, Any], query: ResolvedQuery, columns: StructType) -> View:
+def is_name(name: str) -> bool:
+    """Tell whether a dataset or flow can be called so."""
+    try:
+        is_identifier(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _view(known: dict[str, Any], query: ResolvedQuery) -> View:
     return View(
         **known,
         function=query.definition.function,
         reads=query.reads,
         consults=query.consults,
         is_declarative=True,
-        schema=ddl_of(columns),
-        is_stream=query.is_stream,
     )
 
 

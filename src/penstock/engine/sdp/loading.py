@@ -34,6 +34,7 @@ from penstock.pipeline import (
     Pipeline,
     ProjectNotFoundError,
     Table,
+    View,
     collecting,
     declaring_files,
     import_file,
@@ -144,6 +145,8 @@ class _Project:
 
     def resolve(self) -> None:
         """Turn what was defined into declarations."""
+        builder = Builder(conf=self._settable(self._spark), others=tuple(self.collected.datasets))
+        builder.accept(self.definitions)
         resolver = Resolver(
             self._spark,
             self.definitions,
@@ -156,11 +159,12 @@ class _Project:
             resolver.resolve()
         activate(self._spark)
         self.failures += resolver.problems
-        builder = Builder(conf=self._settable(self._spark), others=tuple(self.collected.datasets))
         for definition in self.definitions.outputs:
             builder.add_output(definition, resolver)
         for query in self.definitions.queries:
             builder.add_query(query, resolver)
+        views = [item for item in self.collected.datasets if isinstance(item, View)]
+        builder.refuse_views_of(self.collected.flows, views)
         self.failures += builder.problems
         self.collected.datasets += builder.datasets
         self.collected.flows += builder.flows

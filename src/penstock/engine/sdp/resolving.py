@@ -55,7 +55,6 @@ class ResolvedQuery:
     reads: tuple[DatasetName, ...]
     consults: tuple[DatasetName, ...]
     columns: StructType
-    is_stream: bool
 
 
 class _FailedError(Exception):
@@ -90,7 +89,9 @@ class Resolver:
         for key, value in conf.items():
             self._spark.conf.set(key, value)
         self._spark.conf.set(SOURCE_EVOLUTION, "false")  # functions read what has no name of ours
-        self._outputs = {item.name: item for item in reversed(definitions.outputs)}
+        self._outputs: dict[str, OutputDefinition] = {}
+        for item in definitions.outputs:
+            self._outputs.setdefault(item.name, item)
         self._definitions, self._known = definitions, known
         self._columns: dict[str, StructType | None] = {}
         self._under_way: list[str] = []
@@ -260,7 +261,6 @@ class Resolver:
             reads=_names(item.name for item in found if item.is_stream),
             consults=_names(item.name for item in found if not item.is_stream),
             columns=self._written(frame, query),
-            is_stream=frame.isStreaming,
         )
         return frame
 
