@@ -11,13 +11,15 @@ import pytest
 from penstock.deployment.submitting import archive_conf
 from penstock.local.processes import find_processes
 from support.crashes import FLOWS, Numbers, copies, finish, last_sums
-from support.projects_to_run import LONG
-from support.spark_platform import SparkPlatform, spark_platform
+from support.projects_to_run import LONG, Run
+from support.spark_platform import RUN_SECONDS, SparkPlatform, spark_platform
 from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.timeout(600)  # executors start in seconds, or minutes on a busy machine
 
 PYTHON = """
     import penstock as ps
@@ -59,18 +61,17 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkPlatform
 
 
 def test_the_cluster_is_shown_and_reached_from_this_machine_only(platform: SparkPlatform) -> None:
-    status = platform.status()
-    shown = platform.penstock("platform", "status").stdout
+    nodes = platform.platform.status().spark
+    shown = platform.penstock("platform", "status")
 
-    names = [item["name"] for item in status["spark"]]
-    assert names == ["spark-master", "spark-worker-1", "spark-worker-2"]
-    assert {item["state"] for item in status["spark"]} == {"running"}
-    assert all(item["ui"] in shown for item in status["spark"])
+    assert [node.name for node in nodes] == ["spark-master", "spark-worker-1", "spark-worker-2"]
+    assert shown.status == 0, "everything runs"
+    assert all(node.ui in shown.stdout for node in nodes)
     assert platform.cluster()["aliveworkers"] == 2
     addresses = {
         connection.laddr.ip.removeprefix("::ffff:")
-        for item in status["spark"]
-        for connection in psutil.Process(item["pid"]).net_connections()
+        for node in nodes
+        for connection in psutil.Process(node.pid).net_connections()
         if connection.status == psutil.CONN_LISTEN
     }
     assert addresses == {"127.0.0.1"}
@@ -88,7 +89,7 @@ def test_a_pipeline_with_python_functions_runs_on_its_executors(
     platform.penstock("topics", "create", f"{project.prefix}-orders", "--partitions", "2")
     platform.order(project, range(40))
 
-    done = project.run("--once")
+    done = project.penstock("run", "--once", timeout_seconds=RUN_SECONDS)
 
     assert done.status == 0, done.stderr
     found = {item["id"]: (item["price"], item["unit"]) for item in project.values("priced")}
@@ -102,8 +103,8 @@ def test_killed_processes_come_back_and_the_master_forgets_nothing(
     master = platform.kill("spark-master")
     platform.await_restart("spark-master", killed=master)
     platform.await_workers(2)
-    assert platform.node("spark-master")["last_exit"] == "killed by SIGKILL"
-    assert platform.node("spark-worker-1")["restarts"] == 0, "it found the master again"
+    assert platform.node("spark-master").last_exit == "killed by SIGKILL"
+    assert platform.node("spark-worker-1").restarts == 0, "it found the master again"
 
     worker = platform.kill("spark-worker-1")
     platform.await_restart("spark-worker-1", killed=worker)
@@ -111,23 +112,29 @@ def test_killed_processes_come_back_and_the_master_forgets_nothing(
 
 
 def test_the_number_of_workers_can_change_while_kafka_runs(platform: SparkPlatform) -> None:
-    broker = platform.status()["brokers"][0]["pid"]
+    broker = platform.platform.status().brokers[0].pid
 
     one = platform.penstock("up", "--spark-workers", "1", "--json", timeout_seconds=LONG)
     assert one.status == 0, one.stderr
-    eventually(lambda: len(platform.status()["spark"]) == 2, within_seconds=30)
+    eventually(lambda: len(platform.platform.status().spark) == 2, within_seconds=60)
     assert platform.penstock("platform", "logs", "spark-worker-1", "-n", "1").status == 0
     assert platform.penstock("platform", "logs", "spark-worker-2").status == 2
     none = platform.penstock("up", "--spark-workers", "0", "--json")
 
     assert none.status == 0, none.stderr
-    eventually(lambda: len(find_processes(platform.root)) == 2, within_seconds=30)
-    assert platform.status()["brokers"][0]["pid"] == broker
-    assert platform.penstock("platform", "status").status == 0
+    root = platform.platform.folder.root
+    eventually(lambda: len(find_processes(root)) == 2, within_seconds=60)
+    assert platform.platform.status().spark == ()
+    assert platform.platform.status().brokers[0].pid == broker
+
+
+def at_work(run: Run) -> None:
+    """Wait until both flows have finished some batches from now on."""
+    run.await_batches(3, "copy", "add_up", within_seconds=RUN_SECONDS)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(2400)
 def test_nothing_is_lost_when_worker_driver_and_master_are_killed_under_load(
     tmp_path: Path,
 ) -> None:
@@ -138,23 +145,23 @@ def test_nothing_is_lost_when_worker_driver_and_master_are_killed_under_load(
         platform.penstock("topics", "create", topic, "--partitions", "3")
         with Numbers(platform.connection, topic) as numbers:
             with project.running("--json") as run:
-                run.await_batches(3, "copy", "add_up")
+                at_work(run)
                 worker = platform.kill("spark-worker-1")
                 platform.await_restart("spark-worker-1", killed=worker)
-                run.await_batches(3, "copy", "add_up")
+                at_work(run)
                 run.process.kill()
             with project.running("--json") as run:
-                run.await_batches(3, "copy", "add_up")
+                at_work(run)
                 master = platform.kill("spark-master")
-                run.await_batches(3, "copy", "add_up")  # without a master executors go on
+                at_work(run)  # without a master executors go on
                 platform.await_restart("spark-master", killed=master)
                 platform.await_workers(2)
-                run.await_batches(3, "copy", "add_up")
+                at_work(run)
                 assert run.interrupt() == 0, run.stderr
         finish(project)
 
         sent, found = numbers.sent, copies(project)
         assert set(found) == sent.ids
         assert last_sums(project) == sent.sums
-        assert platform.node("spark-worker-1")["restarts"] == 1
-        assert platform.node("spark-master")["restarts"] == 1
+        assert platform.node("spark-worker-1").restarts == 1
+        assert platform.node("spark-master").restarts == 1

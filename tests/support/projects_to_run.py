@@ -165,7 +165,7 @@ class Run:
         """Wait until `--json` has told such an event."""
         eventually(lambda: self.told(event, **fields), within_seconds=LONG)
 
-    def await_batches(self, count: int, *flows: str) -> None:
+    def await_batches(self, count: int, *flows: str, within_seconds: float = LONG) -> None:
         """Wait until each of these flows has finished so many batches from now on."""
         before = self._batches()
 
@@ -173,7 +173,7 @@ class Run:
             now = self._batches()
             return all(now[flow] - before[flow] >= count for flow in flows)
 
-        eventually(done, within_seconds=LONG)
+        eventually(done, within_seconds=within_seconds)
 
     def _batches(self) -> Counter[str]:
         return Counter(item["flow"] for item in self.events if item["event"] == "batch_finished")

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.kafka import Connection
+from penstock.local import BrokerState, Platform, SparkStatus
 from penstock.local.processes import find_processes
 from penstock.names import TopicName
+from penstock.settings import load_settings
 from support.commands import Penstock
 from support.producing import Sent, send
 from support.projects_to_run import Project
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "sparks"
-RESTART_SECONDS = 90.0
+RESTART_SECONDS = 180.0
 """For a process to be back and known to the others, on a busy machine."""
+
+RUN_SECONDS = 400.0
+"""For a run that starts a driver and two executors there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +39,20 @@ class SparkPlatform:
     penstock: Penstock
     bootstrap: str
     master: str
-    root: Path
+    platform: Platform
 
     @property
     def connection(self) -> Connection:
         return Connection(bootstrap=self.bootstrap)
 
-    def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.penstock("platform", "status", "--json").json
-        return found
-
-    def node(self, name: str) -> dict[str, Any]:
+    def node(self, name: str) -> SparkStatus:
         """Return what the status says of a process of Spark."""
-        return next(item for item in self.status()["spark"] if item["name"] == name)
+        return next(item for item in self.platform.status().spark if item.name == name)
 
     def kill(self, name: str) -> int:
         """End a process of Spark with `kill -9` and return its id."""
-        pid: int = self.node(name)["pid"]
+        pid = self.node(name).pid
+        assert pid is not None
         os.kill(pid, signal.SIGKILL)
         return pid
 
@@ -59,15 +61,15 @@ class SparkPlatform:
 
         def back() -> bool:
             node = self.node(name)
-            return node["state"] == "running" and node["pid"] != killed
+            return node.state is BrokerState.RUNNING and node.pid != killed
 
         eventually(back, within_seconds=RESTART_SECONDS)
 
     def cluster(self) -> dict[str, Any]:
         """Return what the master says of itself; empty while it does not answer."""
         try:
-            address = f"{self.node('spark-master')['ui']}/json/"
-            with urllib.request.urlopen(address) as page:  # noqa: S310 - ours
+            address = f"{self.node('spark-master').ui}/json/"
+            with urllib.request.urlopen(address, timeout=20) as page:  # noqa: S310 - ours
                 found: dict[str, Any] = json.load(page)
                 return found
         except OSError:
@@ -85,7 +87,12 @@ class SparkPlatform:
         penstock = Penstock(folder, self.penstock.environment)
         project = Project(folder, self.bootstrap, penstock)
         project.declare(flows)
-        entries = {"spark.executor.memory": "512m", "spark.executor.cores": "1", **conf}
+        entries = {
+            "spark.executor.memory": "512m",
+            "spark.executor.cores": "1",
+            "spark.cores.max": "2",
+            **conf,
+        }
         lines = "".join(f'"{key}" = "{value}"\n' for key, value in entries.items())
         (folder / "penstock.toml").write_text(
             f'[pipeline]\nname = "{project.prefix}"\n'
@@ -105,18 +112,18 @@ class SparkPlatform:
 @contextmanager
 def spark_platform(folder: Path, *, workers: int = 2) -> Iterator[SparkPlatform]:
     """Run Kafka and Spark while the block runs; whatever is left of them then is ended."""
-    root = folder / "data" / "platforms" / NAME
     environment = {
         "PENSTOCK_PLATFORM_DATA_DIR": str(folder / "data"),
         "PENSTOCK_PLATFORM_NAME": NAME,
         "PENSTOCK_PLATFORM_PORT": "0",
     }
     penstock = Penstock(folder, environment)
+    platform = Platform(load_settings(start=folder, environ=environment).platform)
     try:
-        up = penstock("up", "--spark-workers", str(workers), "--json", timeout_seconds=110)
+        up = penstock("up", "--spark-workers", str(workers), "--json", timeout_seconds=240)
         assert up.status == 0, up.stderr
-        yield SparkPlatform(penstock, up.json["bootstrap"], up.json["spark_master"], root)
+        yield SparkPlatform(penstock, up.json["bootstrap"], up.json["spark_master"], platform)
         penstock("down")
     finally:
-        for process in find_processes(root):
+        for process in find_processes(platform.folder.root):
             process.kill()

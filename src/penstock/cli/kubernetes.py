@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from penstock.deployment import DriverPod
     from penstock.settings import Settings
 
+_IMAGE = re.compile(r"[a-z0-9][\w.:/@-]*")
+_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
 _EXECUTORS = "2"
 """What Spark starts when nobody says a number."""
 
@@ -34,6 +38,17 @@ class NoKafkaInProfileError(UsageError):
             f"profile `{profile}` names no Kafka, and a pod has no local platform",
             hint=f"set `bootstrap` in `[profiles.{profile}]` of `penstock.toml`, or name another "
             "profile with `--profile`",
+        )
+
+
+class KubernetesNameError(UsageError):
+    """A container image or a namespace cannot be called so."""
+
+    code = "PEN-972"
+
+    def __init__(self, name: str, *, expected: str) -> None:
+        super().__init__(
+            f"`{name}` is not {expected}", hint="`penstock kubernetes --help` shows examples"
         )
 
 
@@ -76,7 +91,7 @@ def kubernetes(
       penstock kubernetes --image registry.example/shop:1 --output deploy --profile production
       penstock kubernetes shop --image shop:1 --output deploy --once
     """
-    from penstock.deployment import DriverPod, check_names, object_name
+    from penstock.deployment import DriverPod, object_name
     from penstock.deployment.kubernetes import MASTER
     from penstock.engine.masters import require_shared
 
@@ -94,7 +109,7 @@ def kubernetes(
         driver_memory_mb=settings.spark.driver_memory_mb,
         once=once,
     )
-    check_names(pod)
+    _check_names(image, namespace)
     require_shared(settings.spark, MASTER)
     files = _files(pod, project_folder(project, settings))
     _write(files, output)
@@ -102,6 +117,14 @@ def kubernetes(
     line = f"wrote {len(files)} files to {output}{needs}"
     payload = {"files": sorted(files), "secret": pod.secret, "variables": list(variables)}
     show(payload, lambda: click.echo(line), as_json=as_json)
+
+
+def _check_names(image: str, namespace: str) -> None:
+    if not _IMAGE.fullmatch(image):
+        raise KubernetesNameError(image, expected="a container image: `registry/name:tag`")
+    if not _NAMESPACE.fullmatch(namespace):
+        expected = "a namespace: small letters, digits and dashes, 63 at most"
+        raise KubernetesNameError(namespace, expected=expected)
 
 
 def _variables(project: Path | None, profile: str | None) -> tuple[str, ...]:

@@ -148,7 +148,8 @@ def _run_here(
     prepare_client(found, command)
     sys.stdout.flush()
     # The driver takes the place of this process: signals and the exit status are its own.
-    os.execve(command.arguments[0], command.arguments, dict(os.environ) | command.environment)  # noqa: S606
+    environment = {**os.environ, **command.environment}
+    os.execve(command.arguments[0], command.arguments, environment)  # noqa: S606
 
 
 def _submit(

@@ -116,8 +116,8 @@ def status(*, name: str | None, as_json: bool) -> None:
     _, chosen = _platform(name)
     found = chosen.status()
     show(_as_json(found), lambda: _show_status(found), as_json=as_json)
-    parts = (*found.brokers, *found.spark)
-    if not found.running or any(part.state is not BrokerState.RUNNING for part in parts):
+    states = [broker.state for broker in found.brokers] + [node.state for node in found.spark]
+    if not found.running or any(state is not BrokerState.RUNNING for state in states):
         raise SystemExit(1)
 
 
@@ -204,7 +204,8 @@ def _show_status(status: PlatformStatus) -> None:
     memory = status.resident_bytes()
     state = "running" if status.running else "not running"
     click.echo(f"platform `{status.name}` is {state}; data in {status.folder}")
-    if any(part.pid for part in (*status.brokers, *status.spark)) and not status.running:
+    left = [broker.pid for broker in status.brokers] + [node.pid for node in status.spark]
+    if any(left) and not status.running:
         click.echo("its supervisor died; `penstock up` or `penstock down` cleans up")
     table(
         ["broker", "state", "address", "pid", "memory", "since", "restarts", "last exit"],

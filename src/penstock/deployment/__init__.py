@@ -3,7 +3,6 @@
 from penstock.deployment.helm import chart_files
 from penstock.deployment.kubernetes import (
     DriverPod,
-    check_names,
     manifests,
     object_name,
     referenced_variables,
@@ -29,7 +28,6 @@ __all__ = [
     "SubmitCommand",
     "UnpackedPackage",
     "chart_files",
-    "check_names",
     "client_command",
     "cluster_command",
     "manifests",

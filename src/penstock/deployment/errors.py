@@ -110,14 +110,3 @@ class NotWritableError(UsageError):
         super().__init__(
             f"`{path}` cannot be written: {reason}", hint="name another place with `--output`"
         )
-
-
-class KubernetesNameError(UsageError):
-    """A container image or a namespace cannot be called so."""
-
-    code = "PEN-399"
-
-    def __init__(self, name: str, *, expected: str) -> None:
-        super().__init__(
-            f"`{name}` is not {expected}", hint="`penstock kubernetes --help` shows examples"
-        )

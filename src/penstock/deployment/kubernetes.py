@@ -14,8 +14,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.deployment.errors import KubernetesNameError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -40,8 +38,6 @@ _STOP_SECONDS = 90
 """How long running batches may take to finish before the pod is killed."""
 
 _ENVIRONMENT_REFERENCE = re.compile(r"\$\{env:(\w+)\}")
-_IMAGE = re.compile(r"[a-z0-9][\w.:/@-]*")
-_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +63,6 @@ class DriverPod:
 def object_name(pipeline: str) -> str:
     """Return the name of a pipeline as Kubernetes allows it."""
     return re.sub(r"[^a-z0-9-]+", "-", pipeline.lower())[:_LONGEST_NAME].strip("-")
-
-
-def check_names(pod: DriverPod) -> None:
-    """Check what users chose.
-
-    Raises:
-        KubernetesNameError: the image or the namespace cannot be called so.
-    """
-    if not _IMAGE.fullmatch(pod.image):
-        raise KubernetesNameError(pod.image, expected="a container image: `registry/name:tag`")
-    if not _NAMESPACE.fullmatch(pod.namespace):
-        expected = "a namespace: small letters, digits and dashes, 63 at most"
-        raise KubernetesNameError(pod.namespace, expected=expected)
 
 
 def referenced_variables(document: Mapping[str, Any], profile: str) -> tuple[str, ...]:

@@ -237,7 +237,7 @@ def submit_to_cluster(
     with log.open("w", encoding="utf-8") as output:
         done = subprocess.run(
             command.arguments,
-            env=dict(os.environ) | command.environment,
+            env={**os.environ, **command.environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -35,6 +35,21 @@ class DriverDiedError(PenstockError):
         self.status, self.last_words, self.log_file = status, tuple(last_words), log_file
 
 
+class SparkNotOpenedError(PenstockError):
+    """The JVM runs, and Spark in it could not begin: mostly its master cannot be had."""
+
+    code = "PEN-399"
+    retryable = True
+
+    def __init__(self, *, master: str, last_words: Sequence[str], log_file: Path) -> None:
+        super().__init__(
+            f"Spark could not be opened on `{master}`{_said(last_words)}",
+            hint=f"see `{log_file}`; `spark.master` must name a cluster that runs, and "
+            "`spark.conf` what it can give",
+        )
+        self.master = master
+
+
 class SessionOpenError(PenstockError):
     """A process has one driver at a time, and it has one already."""
 

@@ -7,6 +7,7 @@ it where it listens. Its life is the cluster manager's business: it ends when Py
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,9 +57,17 @@ class JoinedProcess:
         """Return the error that tells how the JVM ended: its parent knows, we do not."""
         return DriverDiedError(status=None, last_words=(), log_file=_CONTAINER_LOG)
 
+    def last_words(self) -> tuple[str, ...]:
+        """Return nothing: what the JVM wrote is with the cluster manager."""
+        return ()
+
     def wait_for_gateway(self) -> GatewayAddress:
         """Return where the JVM listens."""
         return self._address
+
+    def kill(self) -> None:
+        """Kill the JVM, and return before it is gone: the cluster manager starts it anew."""
+        os.kill(self.pid, signal.SIGKILL)
 
     def end(self, *, within_seconds: float) -> int:  # noqa: ARG002 - as for a JVM of our own
         """Leave the JVM alone: it ends after this process."""

@@ -24,7 +24,7 @@ from penstock.engine.driver import (
     spark_jars,
     workers_python,
 )
-from penstock.engine.errors import SessionOpenError
+from penstock.engine.errors import SessionOpenError, SparkNotOpenedError
 from penstock.engine.joined import JoinedProcess, gateway_of_parent
 from penstock.engine.masters import require_shared
 from penstock.engine.spark_settings import session_conf, session_settings, session_shape
@@ -185,6 +185,7 @@ class SparkDriver:
 
         Raises:
             DriverNotStartedError: the JVM did not start.
+            SparkNotOpenedError: its master cannot be had.
             DriverDiedError: the JVM has died since.
         """
         waiting = not self._session.done()
@@ -317,9 +318,11 @@ def _connect(process: DriverProcess | JoinedProcess, options: SessionOptions) ->
         vars(context._accumulatorServer)["handle_error"] = lambda *_: None  # noqa: SLF001
         session = SparkSession(context)
     except (Py4JError, OSError) as err:
-        if process.is_alive:
-            raise
-        raise process.died() from err
+        if not process.is_alive:
+            raise process.died() from err
+        raise SparkNotOpenedError(
+            master=options.master, last_words=process.last_words(), log_file=options.log_file
+        ) from err
     Thread(target=_warm_up, args=[session], name="penstock-warm-up", daemon=True).start()
     return session
 

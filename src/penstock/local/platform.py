@@ -83,7 +83,8 @@ class PlatformStatus:
 
     def resident_bytes(self) -> dict[int, int]:
         """Return the memory of each process of the platform, by process id."""
-        pids = [*(item.pid for item in (*self.brokers, *self.spark)), self.supervisor_pid]
+        parts: list[BrokerStatus | SparkStatus] = [*self.brokers, *self.spark]
+        pids = [*(part.pid for part in parts), self.supervisor_pid]
         return {pid: _resident_bytes(pid) for pid in pids if pid is not None}
 
 
@@ -220,7 +221,8 @@ class Platform:
         if not self.folder.shape_file.exists():
             raise PlatformNotRunningError(self.name)
         spark = self.folder.load_spark().shape.nodes if self.folder.has_spark else ()
-        parts = [item.name for item in (*self.folder.load_shape().brokers, *spark)]
+        parts = [broker.name for broker in self.folder.load_shape().brokers]
+        parts += [node.name for node in spark]
         if component not in (*parts, "supervisor"):
             raise UnknownComponentError(component, known=[*parts, "supervisor"])
         return self.folder.folders.log(component)

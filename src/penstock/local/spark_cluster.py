@@ -10,6 +10,7 @@ applications again when it is back, and running pipelines go on meanwhile.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,6 +37,12 @@ _CLASSES = {
     SparkRole.MASTER: "org.apache.spark.deploy.master.Master",
     SparkRole.WORKER: "org.apache.spark.deploy.worker.Worker",
 }
+
+_SCALA_VERSION = "2.13"
+"""That of the locked jars, and of the pinned PySpark."""
+
+_RECOVERY_SECONDS = 20
+"""How long a master that is back waits for those it remembers, before it gives work to others."""
 
 _KEPT_SECONDS = 6 * 3600
 """How long a worker keeps the logs and jars of an application that has ended."""
@@ -136,6 +143,10 @@ class SparkCommand:
                 start_new_session=True,
             )
 
+    def forget(self) -> None:
+        """Let the master begin anew: nothing of what it remembers has outlived an orderly end."""
+        shutil.rmtree(self.folders.data(self.shape.master), ignore_errors=True)
+
     def build(self, node: SparkNode) -> list[str]:
         """Return the command line."""
         launch = self.launch
@@ -163,6 +174,8 @@ class SparkCommand:
         return {
             "JAVA_HOME": str(self.launch.java_home),
             "SPARK_HOME": str(self.launch.spark_home),
+            # The scripts that we do without set it; workers start no executor without it.
+            "SPARK_SCALA_VERSION": _SCALA_VERSION,
             # Without it the web pages would be open to the network.
             "SPARK_LOCAL_IP": HOST,
             "SPARK_PUBLIC_DNS": HOST,
@@ -180,9 +193,13 @@ class SparkCommand:
             return properties | {
                 "spark.deploy.recoveryMode": "FILESYSTEM",
                 "spark.deploy.recoveryDirectory": str(self.folders.data(node)),
+                "spark.deploy.recoveryTimeout": str(_RECOVERY_SECONDS),
                 "spark.master.rest.enabled": "false",
             }
         return properties | {
+            # Host and port alone: a worker that was restarted while the master was away is the one
+            # that the master remembers.
+            "spark.worker.idPattern": "worker-%2$s-%3$d",
             "spark.worker.cleanup.enabled": "true",
             "spark.worker.cleanup.appDataTtl": str(_KEPT_SECONDS),
         }

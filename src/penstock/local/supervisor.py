@@ -293,6 +293,8 @@ class Supervisor:
             return
         self._spark = self._wanted_spark()
         nodes = self._spark.shape.nodes if self._spark else ()
+        if self._spark and not any(isinstance(c.shape, SparkNode) for c in self._children.values()):
+            self._spark.forget()
         for name, child in list(self._children.items()):
             if not isinstance(child.shape, SparkNode) or child.shape in nodes:
                 continue

@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 from penstock.deployment import (
     DriverPod,
     chart_files,
-    check_names,
     manifests,
     object_name,
     referenced_variables,
     yaml_text,
 )
-from penstock.deployment.errors import KubernetesNameError
 from penstock.settings import environment_variable, known_settings
 
 POD = DriverPod(
@@ -201,14 +199,6 @@ def test_variables_of_other_profiles_are_not_asked_for() -> None:
 )
 def test_names_become_what_kubernetes_allows(pipeline: str, expected: str) -> None:
     assert object_name(pipeline) == expected
-
-
-@pytest.mark.parametrize(
-    "pod", [replace(POD, image="Shop image"), replace(POD, namespace="Streams_1")]
-)
-def test_wrong_names_are_refused(pod: DriverPod) -> None:
-    with pytest.raises(KubernetesNameError):
-        check_names(pod)
 
 
 @given(DOCUMENTS)
