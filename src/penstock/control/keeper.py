@@ -136,7 +136,7 @@ class Keeper:
     def _spawn(self, launch: Launch) -> subprocess.Popen[str]:
         driver = subprocess.Popen(
             launch.command,
-            cwd=launch.folder,
+            cwd=launch.folder if launch.folder.is_dir() else self._folder.root,
             env={**os.environ, **launch.environment, KEEPER_VARIABLE: str(self._folder.root)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -248,7 +248,10 @@ class Keeper:
 
     def _change(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of the record
         self._record = replace(self._record, **changes)
-        self._folder.save_record(self._record)
+        try:
+            self._folder.save_record(self._record)
+        except OSError:  # a full disk must not end a pipeline that may do without
+            logger.exception("the state could not be written")
 
 
 def _told_error(fields: dict[str, Any]) -> ToldError:

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -230,6 +230,19 @@ def test_a_driver_that_does_not_stop_in_time_is_killed(shop: Shop) -> None:
     assert shop.record.state is KeeperState.STOPPED
     assert shop.record.last_exit is not None
     assert shop.record.last_exit.reason == "killed by SIGKILL"
+
+
+def test_a_driver_is_started_again_though_the_folder_of_its_start_is_gone(shop: Shop) -> None:
+    script = shop.data_dir / "script"
+    script.write_text(json.dumps(running()))
+    gone = shop.data_dir / "gone"
+    gone.mkdir()
+    shop.detached.start(SHOP, replace(shop.launch(script), folder=gone))
+    gone.rmdir()
+
+    shop.kill_driver()
+
+    eventually(lambda: shop.log.count("detect: started") == 2, within_seconds=SOON)
 
 
 def test_an_end_while_the_next_driver_is_awaited_is_a_stop(shop: Shop) -> None:
