@@ -32,6 +32,8 @@ def project(kafka: KafkaCluster, tmp_path: Path) -> Project:
     environment = {
         "PENSTOCK_PLATFORM_DATA_DIR": str(tmp_path / "data"),
         "PENSTOCK_BOOTSTRAP": kafka.bootstrap,
+        # Unless somebody wants it, Spark shows no user interface.
+        "PENSTOCK_SPARK_CONF": "spark.ui.enabled=true,spark.ui.port=0",
     }
     project = Project(tmp_path, kafka.bootstrap, Penstock(tmp_path, environment))
     project.declare(CHAIN)
