@@ -35,7 +35,7 @@ from support.tables import unused_topic
 from support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from penstock.local.cluster import KafkaCluster
 
@@ -165,7 +165,7 @@ def test_a_snapshot_is_one_moment_of_the_topic(table: KafkaTable, connection: Co
     def write() -> None:
         with Producer(connection, linger_seconds=0) as producer:
             number = 0
-            while not stopping.is_set():
+            while not stopping.wait(0.001):
                 for key in ("a", "b"):
                     producer.send(table.topic, str(number), key=key)
                 number += 1
@@ -233,11 +233,14 @@ def test_a_callback_that_fails_is_logged_and_hears_of_the_next_change(
 
 
 def test_a_callback_may_write_to_the_table(connection: Connection, topic: TopicName) -> None:
+    opened: list[KafkaTable] = []
+
     def answer(key: str, _entry: Entry | None) -> None:
         if key == "question":
-            table.put("answer", b"42")
+            opened[0].put("answer", b"42")
 
     with KafkaTable.open(connection, topic, on_change=answer) as table:
+        opened.append(table)
         table.put("question", b"?")
         found = table.wait_for("answer", lambda entry: entry is not None, 20)
     assert found is not None
@@ -245,12 +248,14 @@ def test_a_callback_may_write_to_the_table(connection: Connection, topic: TopicN
 
 
 def test_a_callback_may_close_the_table(connection: Connection, topic: TopicName) -> None:
+    opened: list[KafkaTable] = []
+    closed = threading.Event()
+
     def close(_key: str, _entry: Entry | None) -> None:
-        table.close()
+        opened[0].close()
         closed.set()
 
-    closed = threading.Event()
-    table = KafkaTable.open(connection, topic, on_change=close)
+    opened.append(KafkaTable.open(connection, topic, on_change=close))
     with Producer(connection) as producer:
         producer.send(topic, "1", key="a")
     assert closed.wait(20)
@@ -272,7 +277,7 @@ def test_closing_ends_the_threads(connection: Connection, topic: TopicName) -> N
 def test_a_closed_table_says_so_and_may_be_closed_again(table: KafkaTable) -> None:
     table.close()
     table.close()
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: table.get("a"),
         table.snapshot,
         table.refresh,
@@ -341,14 +346,18 @@ def test_an_entry_that_is_too_large_is_refused_and_the_next_is_not(table: KafkaT
     assert values(table) == {"a": b"1", "b": b"2"}
 
 
+@pytest.mark.parametrize("record_count", [0, 100], ids=["empty", "longer than before"])
 def test_a_table_whose_topic_is_made_anew_says_that_it_is_lost(
-    table: KafkaTable, kafka: KafkaCluster
+    table: KafkaTable, kafka: KafkaCluster, record_count: int
 ) -> None:
     table.put("a", b"1")
     with Admin(kafka.connection) as admin:
         delete_topics(admin, [table.topic])
     config = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
     kafka.create_topic(table.topic, config=config)
+    with Producer(kafka.connection) as producer:
+        for number in range(record_count):
+            producer.send(table.topic, "2", key=str(number))
 
     def is_lost() -> bool:
         try:

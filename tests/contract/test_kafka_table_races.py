@@ -116,7 +116,7 @@ def test_of_two_threads_that_expect_the_same_version_one_succeeds(
     current: Entry | None = None
     chain = [current]
     with ThreadPoolExecutor(2) as pool:
-        for number in range(25):
+        for number in range(15):
             attempts = [
                 pool.submit(outcome, table, b"%d by %d" % (number, who), version_of(current))
                 for who, table in enumerate(racers)
@@ -162,7 +162,7 @@ print(json.dumps(won), flush=True)
 def test_of_two_processes_that_expect_the_same_version_one_succeeds_every_time(
     connection: Connection, topic: TopicName
 ) -> None:
-    rounds = 60
+    rounds = 40
     arguments = (connection.bootstrap, topic, KEY)
     with (
         KafkaTable.open(connection, topic) as table,

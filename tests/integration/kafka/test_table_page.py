@@ -7,7 +7,6 @@ import pytest
 
 from penstock.kafka import Connection
 from support.tables import unused_topic
-from support.waiting import eventually
 
 PAGE = Path(__file__).parents[3] / "docs" / "kafka-table.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -21,11 +20,7 @@ def test_the_programs_of_the_page_print_what_they_say(
         here = program.replace("127.0.0.1:9092", connection.bootstrap)
         exec(here.replace('"settings"', f'"{topic}"'), {})  # noqa: S102 - our own page
 
-    printed: list[str] = []
-    eventually(
-        lambda: printed.extend(capsys.readouterr().out.splitlines()) or len(printed) == 4,
-        within_seconds=10,
-    )
+    printed = capsys.readouterr().out.splitlines()
     assert printed == [
         "b'blue'",
         "the leader is b'still me'",
