@@ -97,6 +97,7 @@ def bounded_run(
     topics = [item for item in context.pipeline.sources(flow) if isinstance(item, Topic)]
     ranges = ranges_between(admin, topics, start, end)
     session = context.spark.newSession()
+    _ = session.streams  # starts Spark's coordinator of state, which `transformWithState` looks for
     versions = context.lookups.present(flow)
     reader = Reader(
         session,

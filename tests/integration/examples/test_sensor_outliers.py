@@ -65,7 +65,7 @@ def outliers(values: list[float]) -> list[int]:
 
 def is_spike(reading: dict[str, Any]) -> bool:
     """Tell what the sample has put there: no vibration of about 3 reaches 5 by chance."""
-    return reading["sensor_type"] == "vibration" and reading["value"] > 5
+    return bool(reading["sensor_type"] == "vibration" and reading["value"] > 5)
 
 
 def test_mean_and_deviation_are_those_of_all_readings_so_far() -> None:

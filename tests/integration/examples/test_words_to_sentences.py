@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from support.commands import Penstock
 from support.example_runs import EXAMPLES, ExampleRuns, load_example, rows_of
-from support.producing import Sent
+from support.producing import Sent, send
+from support.topic_contents import topic_contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from penstock.local.cluster import KafkaCluster
 
-pytestmark = pytest.mark.timeout(300)  # queries start slowly on a busy machine
+pytestmark = pytest.mark.timeout(400)  # queries start slowly on a busy machine
 
 WORDS = (EXAMPLES / "words_to_sentences/words.txt").read_text().splitlines()
 LENGTHS = [20, 29, 16, 20]
@@ -81,3 +84,26 @@ def test_a_crash_in_the_middle_of_a_sentence_loses_and_doubles_no_word(runs: Exa
     assert [row["words"] for row in by_key.values()] == LENGTHS
     assert " ".join(row["sentence"] for row in by_key.values()).split() == WORDS
     assert by_key[b'{"partition":0,"last_offset":19}']["sentence"] == FIRST_SENTENCE
+
+
+def test_as_a_batch_the_command_finds_the_same_sentences(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    """Nothing has streamed in this Spark before, and state needs what streams usually start."""
+    data_dir = str(tmp_path / "data")
+    environment = {
+        "PENSTOCK_PLATFORM_DATA_DIR": data_dir,
+        "PENSTOCK_BOOTSTRAP": kafka.bootstrap,
+        "PENSTOCK_SPARK_MASTER": "local[2,4]",
+        "PENSTOCK_SPARK_DRIVER_MEMORY_MB": "768",
+    }
+    send(kafka.connection, kafka.create_topic("sentences.words"), sent(WORDS))
+
+    project = str(EXAMPLES / "words_to_sentences")
+    outcome = Penstock(tmp_path, environment)(
+        "run", project, "--from", "beginning", timeout_seconds=350
+    )
+
+    assert outcome.status == 0, outcome.stderr
+    records = topic_contents(kafka.bootstrap, "sentences.sentences")
+    assert [json.loads(record.value or b"")["words"] for record in records] == LENGTHS
