@@ -307,7 +307,8 @@ def _to_bytes(rows: pyarrow.Table, schema: StructType) -> bytes:
 def _from_bytes(content: bytes, spark: SparkSession) -> DataFrame:
     rows = pyarrow.ipc.open_file(content).read_all()
     schema = StructType.fromJson(json.loads(rows.schema.metadata[_SCHEMA_KEY]))
-    return spark.createDataFrame(rows, schema=schema)
+    # Spark does not take Arrow's rows when there are none and a column is an array or a time.
+    return spark.createDataFrame(rows if rows.num_rows else [], schema=schema)
 
 
 def _copy_folder(lookup: Lookup, version: str) -> str:

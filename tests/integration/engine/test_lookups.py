@@ -110,6 +110,18 @@ def test_a_changed_file_is_noticed_and_the_old_version_stays_readable(
     assert bench.rows(second[OCTETS]) == [(10,), (11,), (12,)]
 
 
+def test_reference_data_may_have_no_rows_whatever_its_columns(
+    spark: SparkSession, connection: Connection, tmp_path: Path
+) -> None:
+    (tmp_path / "octets.jsonl").touch()
+    source = ps.json_file("octets.jsonl", "octet int, since timestamp, names array<string>")
+    bench = Bench(spark, declared(tmp_path, lambda: _declare("octets", source)), connection)
+
+    version = bench.lookups.choose(bench.flow, replaying=False)[OCTETS]
+
+    assert bench.rows(version) == []
+
+
 def test_a_batch_that_is_run_again_sees_the_version_it_saw_before(
     bench: Bench, octets_file: Path
 ) -> None:
