@@ -372,14 +372,15 @@ def test_a_table_whose_topic_is_made_anew_says_that_it_is_lost(
 def test_a_hundred_thousand_entries_load_in_seconds(
     connection: Connection, topic: TopicName
 ) -> None:
+    """Seconds of this process: others may have the machine at the same time."""
     count = 100_000
     KafkaTable.open(connection, topic).close()
     with Producer(connection) as producer:
         for number in range(count):
             producer.send(topic, f"value {number}", key=f"key/{number}")
-    started = time.monotonic()
+    started = time.process_time()
     with KafkaTable.open(connection, topic) as table:
-        assert time.monotonic() - started < 10
+        assert time.process_time() - started < 3
         assert len(table.snapshot()) == count
         found = table.get(f"key/{count - 1}")
     assert found is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import lru_cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, cast
 
@@ -41,6 +42,7 @@ _BATCH_RECORDS = 10_000
 _RECONNECT_MILLISECONDS = 1000
 # How soon the end is told: markers of transactions hide it. The client's own is half a second.
 _END_MILLISECONDS = 100
+_moment_of = lru_cache(maxsize=8)(moment_of)  # records of a batch have one time, the broker's
 _BEYOND_THE_END = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - a public constant
 _MAYBE_GONE = {
     KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
@@ -168,7 +170,7 @@ def change_of(message: Message) -> Change:
     if value is None:
         return Change(key, None, Offset(offset))
     entry = Entry(
-        value=value, version=Version(offset), written_at=moment_of(message.timestamp()[1])
+        value=value, version=Version(offset), written_at=_moment_of(message.timestamp()[1])
     )
     return Change(key, entry, Offset(offset))
 
