@@ -160,7 +160,8 @@ def test_a_driver_that_dies_comes_back_and_one_that_is_frozen_is_killed(
     ]
     java[0].kill()
     third = shop.await_next_driver(second)
-    assert third["keeper"]["last_exit"]["error"]["code"] == "PEN-301"
+    assert third["keeper"]["restarts"] == 2
+    assert third["keeper"]["last_exit"]["error"] is not None
     assert "driver ended: killed by SIGKILL" in shop("logs", "-n", "1000").stdout
 
     os.kill(third["driver"]["pid"], signal.SIGSTOP)

@@ -89,6 +89,7 @@ def kept(
     driver_pid: int | None = DRIVER.pid,
     at: datetime = NOON,
     why: str | None = None,
+    last_pid: int | None = None,
 ) -> KeptPipeline:
     """Return what this machine knows of a pipeline that its keeper says to be in `state`."""
     record = KeeperRecord(
@@ -99,7 +100,7 @@ def kept(
         driver_pid=driver_pid,
         restarts=1,
         next_start_at=NOON if state is KeeperState.WAITING else None,
-        last_exit=DriverExit(at=NOON, status=-9),
+        last_exit=DriverExit(at=NOON, status=-9, pid=last_pid),
     )
     return KeptPipeline(
         folder=KeptFolder(Path("/data/pipelines/shop")), record=record, is_kept=is_kept

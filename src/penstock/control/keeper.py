@@ -130,8 +130,8 @@ class Keeper:
         status = self._await_exit()
         if status != 0 or self._is_ending:
             end_leftovers(self._folder)
-        self._driver = None
-        return DriverExit(at=datetime.now(UTC), status=status, error=self._told)
+        pid, self._driver = self._driver.pid, None
+        return DriverExit(at=datetime.now(UTC), status=status, error=self._told, pid=pid)
 
     def _spawn(self, launch: Launch) -> subprocess.Popen[str]:
         driver = subprocess.Popen(

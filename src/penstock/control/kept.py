@@ -88,6 +88,8 @@ class DriverExit:
     """As `subprocess` gives it: negative for a signal."""
 
     error: ToldError | None = None
+    pid: int | None = None
+    """The process that it was."""
 
     @property
     def reason(self) -> str:
@@ -269,6 +271,7 @@ def _exit(fields: dict[str, Any]) -> DriverExit:
         at=datetime.fromisoformat(fields["at"]),
         status=fields["status"],
         error=error and ToldError(**error),
+        pid=fields["pid"],
     )
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from penstock.control.holders import ProcessState, process_state
-from penstock.control.kept import KeeperState
+from penstock.control.kept import ENDED, KeeperState
 from penstock.control.status_records import PipelineState
 
 if TYPE_CHECKING:
@@ -108,13 +108,14 @@ def _keeper_knows_better(
 ) -> bool:
     if view is None:
         return True
+    pid = view.driver.pid if view.driver else None
     if kept.is_kept:
         # Until a driver that died counts as lost, the cluster takes it for alive.
-        is_its_driver = view.driver is not None and view.driver.pid == record.driver_pid
-        return not (is_its_driver and view.state in _ALIVE)
+        return not (pid == record.driver_pid and view.state in _ALIVE)
     # A keeper that has ended speaks of its own last driver, and only if nobody has run since.
-    is_ended = record.state in (KeeperState.STOPPED, KeeperState.FAILED)
-    return is_ended and view.state not in _ALIVE and view.since <= record.since
+    is_its_last = record.last_exit is not None and record.last_exit.pid == pid
+    is_silent = view.state not in _ALIVE and view.since <= record.since
+    return record.state in ENDED and (is_silent or (is_its_last and view.state in _ALIVE))
 
 
 def advice(overview: Overview) -> str:

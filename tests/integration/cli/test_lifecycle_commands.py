@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,6 +11,10 @@ from uuid import uuid4
 
 import pytest
 
+import support.scripted_driver
+from penstock.control.detached import Detached
+from penstock.control.kept import Launch
+from penstock.control.leftovers import find_leftovers
 from penstock.control.status_records import (
     STATUS_TOPIC,
     ErrorRecord,
@@ -19,11 +25,13 @@ from penstock.control.status_records import (
 from penstock.kafka.tables import KafkaTable
 from penstock.names import PipelineName
 from support.in_process import PenstockInProcess
-from support.overviews import NOON, RECORD
+from support.overviews import DRIVER, NOON, RECORD
+from support.scripted_driver import FLOW_STARTED
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from penstock.control.detached import KeptPipeline
     from penstock.kafka import Connection
 
 VERBS = (
@@ -48,20 +56,41 @@ def penstock(connection: Connection, tmp_path: Path) -> PenstockInProcess:
     return PenstockInProcess(tmp_path, environment)
 
 
-def told(connection: Connection, state: PipelineState) -> PipelineName:
+def told(
+    connection: Connection,
+    state: PipelineState,
+    *,
+    name: PipelineName | None = None,
+    pid: int = DRIVER.pid,
+) -> PipelineName:
     """Let a driver that is not there have said that its pipeline is in `state`."""
-    name = PipelineName(f"shop-{uuid4().hex[:8]}")
+    name = name or PipelineName(f"shop-{uuid4().hex[:8]}")
     error = ErrorRecord(code="PEN-301", message="Java died", at=NOON)
     record = replace(
         RECORD,
         pipeline=name,
         state=state,
+        driver=replace(DRIVER, pid=pid),
         why=error.message if state is PipelineState.FAILED else None,
         error=error if state is PipelineState.FAILED else None,
     )
     with KafkaTable.open(connection, STATUS_TOPIC) as table:
         table.put(status_key(name), encode_status(record))
     return name
+
+
+def detach(penstock: PenstockInProcess, connection: Connection, name: PipelineName) -> KeptPipeline:
+    """Start a pipeline whose driver does nothing but wait for its end."""
+    script = penstock.folder / "script"
+    script.write_text(json.dumps({"say": [FLOW_STARTED]}))
+    launch = Launch(
+        command=(sys.executable, support.scripted_driver.__file__, str(script)),
+        folder=penstock.folder,
+        cluster=connection.bootstrap,
+        restart_limit=5,
+        restart_window_seconds=600,
+    )
+    return Detached(penstock.folder / "data").start(name, launch)
 
 
 def named(verb: list[str], pipeline: str) -> list[str]:
@@ -110,6 +139,40 @@ def test_a_driver_that_does_not_answer_is_told_within_seconds(
 
     assert (done.status, done.stderr[:16]) == (1, "error[PEN-230]: ")
     assert time.monotonic() - before < 8  # two to answer, the rest for a busy machine
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"), [("kill", "killed by its keeper"), ("stop", "stopped by its keeper")]
+)
+def test_a_driver_that_does_not_answer_is_ended_by_its_keeper_here(
+    penstock: PenstockInProcess, connection: Connection, verb: str, said: str
+) -> None:
+    """The driver of this test runs, and cannot hear anything."""
+    name = PipelineName(f"shop-{uuid4().hex[:8]}")
+    kept = detach(penstock, connection, name)
+    assert kept.record is not None
+    assert kept.record.driver_pid is not None
+    told(connection, PipelineState.RUNNING, name=name, pid=kept.record.driver_pid)
+    before = penstock("show", name, "--json").json
+
+    done = penstock(verb, name)
+
+    assert (done.status, done.stdout) == (0, f"`{name}`: {said}\n"), done.stderr
+    assert (before["state"], before["keeper"]["is_alive"]) == ("running", True)
+    assert penstock("show", name, "--json").json["state"] == "stopped"
+    assert find_leftovers(kept.folder) == []
+
+
+def test_a_keeper_here_ends_its_pipeline_while_kafka_is_away(
+    penstock: PenstockInProcess, connection: Connection
+) -> None:
+    name = PipelineName(f"shop-{uuid4().hex[:8]}")
+    kept = detach(penstock, connection, name)
+
+    done = penstock("stop", name, "--bootstrap", "127.0.0.1:1")
+
+    assert (done.status, done.stdout) == (0, f"`{name}`: stopped by its keeper\n"), done.stderr
+    assert find_leftovers(kept.folder) == []
 
 
 def test_pipelines_are_listed_wherever_they_ran(

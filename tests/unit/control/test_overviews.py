@@ -87,6 +87,15 @@ def test_a_keeper_that_has_ended_speaks_of_its_last_driver(
     assert found.state == OverallState(state)
 
 
+def test_a_keeper_that_has_ended_its_driver_knows_that_before_the_cluster_does() -> None:
+    ended = kept(KeeperState.STOPPED, is_kept=False, driver_pid=None, last_pid=4711)
+
+    found = overview_of(seen(PipelineState.RUNNING, at=LATER), ended)
+
+    assert found is not None
+    assert found.state is OverallState.STOPPED
+
+
 def test_what_came_after_the_end_of_a_keeper_is_the_clusters_to_tell() -> None:
     found = overview_of(
         seen(PipelineState.LOST, at=LATER), kept(KeeperState.STOPPED, is_kept=False)
