@@ -21,7 +21,7 @@ from support.topic_contents import topic_contents
 from support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from penstock.kafka import Connection
     from penstock.kafka.tables import Entry
@@ -159,9 +159,10 @@ print(json.dumps(won), flush=True)
 """
 
 
-def test_of_two_processes_that_expect_the_same_version_one_succeeds_every_time(
+def test_every_version_follows_the_one_that_its_writer_expected(
     connection: Connection, topic: TopicName
 ) -> None:
+    """Two processes count together, each from the version that it has read or written last."""
     rounds = 40
     arguments = (connection.bootstrap, topic, KEY)
     with (
@@ -189,7 +190,55 @@ def test_of_two_processes_that_expect_the_same_version_one_succeeds_every_time(
         for name in won
     }
     assert won == by
-    assert all(by.values()), "both should win now and then"
+
+
+NEWCOMER = """
+import sys
+from penstock.kafka import Connection
+from penstock.kafka.tables import KafkaTable, VersionConflictError
+
+bootstrap, topic, me, rounds = sys.argv[1:]
+with KafkaTable.open(Connection(bootstrap=bootstrap), topic) as table:
+    for number in range(int(rounds)):
+        table.put(f"ready/{me}", str(number).encode())
+        table.wait_for("go", lambda entry: entry and int(entry.value) == number, 60)
+        try:
+            table.put_if(f"lease/{number}", me.encode(), version=None)
+            print(number, flush=True)
+        except VersionConflictError:
+            pass
+"""
+
+
+def test_of_two_processes_that_want_a_new_key_at_the_same_moment_one_gets_it(
+    connection: Connection, topic: TopicName
+) -> None:
+    """For a new key both must shut out the other before they write."""
+    rounds = 12
+
+    def is_ready(number: int) -> Callable[[Entry | None], bool]:
+        return lambda entry: entry is not None and entry.value == b"%d" % number
+
+    with (
+        KafkaTable.open(connection, topic) as table,
+        program(NEWCOMER, connection.bootstrap, topic, "a", str(rounds)) as first,
+        program(NEWCOMER, connection.bootstrap, topic, "b", str(rounds)) as second,
+    ):
+        for number in range(rounds):
+            for name in ("a", "b"):
+                table.wait_for(f"ready/{name}", is_ready(number), 60)
+            table.put("go", b"%d" % number)
+        won = {
+            name: [int(line) for line in racer.communicate()[0].splitlines()]
+            for name, racer in (("a", first), ("b", second))
+        }
+        table.refresh()
+        held = {key: entry.value for key, entry in table.snapshot().items()}
+
+    assert sorted(won["a"] + won["b"]) == list(range(rounds))
+    assert {key: value for key, value in held.items() if key.startswith("lease/")} == {
+        f"lease/{number}": name.encode() for name in won for number in won[name]
+    }
 
 
 FROZEN = """
