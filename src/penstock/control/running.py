@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from penstock.engine.lookups import LookupChange
     from penstock.errors import PenstockError
     from penstock.names import FlowName
+    from penstock.pipeline import Flow
 
 STARTING = "starting the flows"
 
@@ -189,12 +190,19 @@ class PipelineRun:
 
     def _start(self, name: FlowName) -> Query:
         """Start a flow, in the thread that waits for its end."""
-        flow = self._options.pipeline.flow(name)
-        self._executors.ensure()
+        try:
+            self._executors.ensure()
+            return self._started(self._options.pipeline.flow(name))
+        except Exception:
+            # Nobody has noticed the end of the JVM if all flows were at rest.
+            self._driver.require_alive()
+            raise
+
+    def _started(self, flow: Flow) -> Query:
         start = self._starter.prepare(flow)
         position = start.position(self._starter.topics_read(flow))
-        self._lag.begin(name, position)
-        self._groups.begin(name, position)
+        self._lag.begin(flow.name, position)
+        self._groups.begin(flow.name, position)
         start.start()
         if not self._options.once:
             self._lookups.use(flow, start.lookup_versions)

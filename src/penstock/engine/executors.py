@@ -25,7 +25,7 @@ _USUAL = {"yarn": 2, "k8s": 2}
 """What cluster managers give when `spark.executor.instances` is not set; standalone gives all."""
 
 _RETURN_SECONDS = 60.0
-"""How long to wait for executors to come back; Spark itself waits for them after that."""
+"""How long to wait for executors to come back; a flow that has none by then waits in Spark."""
 
 _LOOK_SECONDS = 0.1
 
@@ -38,7 +38,7 @@ class Executors:
         self._conf = spark.sparkContext.getConf()
         self._master = spark.sparkContext.master or ""
         self._freed: int | None = None
-        """How many task slots there were before they were given back."""
+        """How many there were before they were given back."""
 
     @property
     def can_be_freed(self) -> bool:
@@ -54,37 +54,43 @@ class Executors:
         with self._lock:
             if self._freed is not None or not is_wanted() or not self.can_be_freed:
                 return False
-            slots = self._slots()
             try:
+                self._freed = self._count()
                 self._request(0)
                 self._kill_all()
             except Py4JError:
                 logger.warning("executors could not be given back", exc_info=True)
                 return False
-            self._freed = slots
             return True
 
     def ensure(self) -> None:
-        """Get the executors again that were given back, and wait until they are there."""
+        """Get the executors again that were given back, and wait until they are there.
+
+        A cluster manager that is away is asked until it answers, within the same time.
+        """
         with self._lock:
             if self._freed is None:
                 return
-            self._request(self._usual_count())
-            deadline = time.monotonic() + _RETURN_SECONDS
-            while self._slots() < self._freed and time.monotonic() < deadline:
+            is_requested, deadline = False, time.monotonic() + _RETURN_SECONDS
+            while not is_requested or self._count() < self._freed:
+                if time.monotonic() > deadline:
+                    return
+                is_requested = is_requested or self._request(self._usual_count())
                 time.sleep(_LOOK_SECONDS)
             self._freed = None
 
-    def _slots(self) -> int:
-        return int(self._spark.sparkContext.defaultParallelism)
+    def _count(self) -> int:
+        return int(self._scala_context.getExecutorIds().size())
 
     def _usual_count(self) -> int:
         usual = _USUAL.get(self._master.partition(":")[0], _AS_MANY_AS_THERE_ARE)
         return int(self._conf.get("spark.executor.instances") or usual)
 
-    def _request(self, count: int) -> None:
+    def _request(self, count: int) -> bool:
+        """Say how many are wanted; return whether the cluster manager has heard it."""
         utils = self._jvm.org.apache.spark.api.python.PythonUtils
-        self._scala_context.requestTotalExecutors(count, 0, utils.toScalaMap({}))
+        nowhere = utils.toScalaMap({})
+        return bool(self._scala_context.requestTotalExecutors(count, 0, nowhere))
 
     def _kill_all(self) -> None:
         self._scala_context.killExecutors(self._scala_context.getExecutorIds())
