@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 PROFILES = (
     {"user_id": 1, "user_name": "Ada", "zipcode": "94043", "interests": ["bikes", "Trek"]},
@@ -54,5 +54,7 @@ def moment(start: datetime, seconds: float) -> str:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("which topic: profiles, searches or page-views?")
-    for record in records(sys.argv[1], datetime.now(UTC)):
+    # Searches and views are printed by two runs, which have to agree on the time.
+    midnight = datetime.combine(datetime.now(UTC).date(), time(), UTC)
+    for record in records(sys.argv[1], midnight):
         print(json.dumps(record))
