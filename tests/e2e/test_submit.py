@@ -15,7 +15,8 @@ from penstock.names import TopicName
 from penstock.settings import load_settings
 from support.commands import Penstock
 from support.producing import Sent, send
-from support.projects_to_run import CHAIN, LONG, Project
+from support.projects_to_run import CHAIN, Project
+from support.spark_platform import RUN_SECONDS
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from penstock.kafka import Connection
     from penstock.local.cluster import KafkaCluster
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_a_driver_that_spark_has_started_joins_its_jvm(project: Project, tmp_pat
         },
         capture_output=True,
         text=True,
-        timeout=LONG,
+        timeout=RUN_SECONDS,
         check=False,
     )
 
@@ -83,21 +84,25 @@ def test_a_driver_that_spark_has_started_joins_its_jvm(project: Project, tmp_pat
 def test_what_was_packaged_is_what_runs(project: Project, tmp_path: Path) -> None:
     """The project may change or vanish afterwards: the archive has the code and its packages."""
     archive = tmp_path / "shop.penstock.zip"
-    made = project.penstock("package", "--output", str(archive), "--json", timeout_seconds=LONG)
+    made = project.penstock(
+        "package", "--output", str(archive), "--json", timeout_seconds=RUN_SECONDS
+    )
     assert made.status == 0, made.stderr
     (project.folder / "flows.py").unlink()
     (project.folder / "penstock.toml").unlink()
 
     elsewhere = Penstock(tmp_path, project.penstock.environment)
-    refused = elsewhere("submit", str(archive), "--mode", "cluster", timeout_seconds=LONG)
+    refused = elsewhere("submit", str(archive), "--mode", "cluster", timeout_seconds=RUN_SECONDS)
     assert (refused.status, "PEN-394" in refused.stderr) == (2, True), refused.stderr
     with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
         driver = elsewhere.start("submit", str(archive), "--json", stdout=out, stderr=err)
     try:
         tens = {0, 10, 20, 30, 40}
-        eventually(lambda: driver.poll() is None and project.has("tens", tens), within_seconds=LONG)
+        eventually(
+            lambda: driver.poll() is None and project.has("tens", tens), within_seconds=RUN_SECONDS
+        )
         driver.terminate()
-        assert driver.wait(timeout=LONG) == 0, (tmp_path / "err").read_text()
+        assert driver.wait(timeout=RUN_SECONDS) == 0, (tmp_path / "err").read_text()
     finally:
         driver.kill()
     unpacked = next((tmp_path / "data" / "packages").iterdir())
