@@ -98,7 +98,8 @@ class DriverExit:
             return f"[{self.error.code}] {self.error.message}"
         if self.status < 0:
             return f"killed by {signal.Signals(-self.status).name}"
-        return "ended as wanted" if self.status == 0 else f"exit status {self.status}"
+        wanted = {0: "ended as wanted", START_AGAIN_STATUS: "asked to be started again"}
+        return wanted.get(self.status, f"exit status {self.status}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

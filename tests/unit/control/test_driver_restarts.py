@@ -145,6 +145,7 @@ def test_waiting_for_kafka_begins_with_short_pauses_each_time() -> None:
     ("status", "error", "reason"),
     [
         (0, None, "ended as wanted"),
+        (75, None, "asked to be started again"),
         (1, None, "exit status 1"),
         (-9, None, "killed by SIGKILL"),
         (1, told("PEN-301"), "[PEN-301] it broke"),
