@@ -50,10 +50,10 @@ def version_of(entry: Entry | None) -> Version | None:
     return None if entry is None else entry.version
 
 
-def outcome(table: KafkaTable, value: bytes, version: Version | None) -> Entry | None:
+def outcome(table: KafkaTable, key: str, value: bytes, version: Version | None) -> Entry | None:
     """Try to write; return what was written, or None when another was first."""
     try:
-        return table.put_if(KEY, value, version=version)
+        return table.put_if(key, value, version=version)
     except VersionConflictError:
         return None
 
@@ -112,25 +112,23 @@ def test_keys_have_writers_of_their_own(tables: list[KafkaTable]) -> None:
 def test_of_two_threads_that_expect_the_same_version_one_succeeds(
     tables: list[KafkaTable], *, shared: bool
 ) -> None:
+    """Two rounds for each key: for the first of them both must shut out the other."""
     racers = [tables[0], tables[0 if shared else 1]]
-    current: Entry | None = None
-    chain = [current]
+    expected: dict[str, Entry] = {}
     with ThreadPoolExecutor(2) as pool:
-        for number in range(15):
+        for number in range(16):
+            key = f"lease/{number // 2}"
+            version = version_of(expected.get(key))
             attempts = [
-                pool.submit(outcome, table, b"%d by %d" % (number, who), version_of(current))
+                pool.submit(outcome, table, key, b"%d by %d" % (number, who), version)
                 for who, table in enumerate(racers)
             ]
             won = [entry for attempt in attempts if (entry := attempt.result())]
             assert len(won) == 1, f"round {number}: {won}"
-            current = won[0]
-            chain.append(current)
+            expected[key] = won[0]
     for table in tables:
         table.refresh()
-        assert table.get(KEY) == current
-    assert [version_of(entry) for entry in chain[1:]] == sorted(
-        {entry.version for entry in chain if entry}
-    )
+        assert table.snapshot() == expected
 
 
 RACER = """
