@@ -1,0 +1,179 @@
+"""Declarative pipelines under Spark's own runner and under Penstock: the same tables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from pyspark.pipelines.init_cli import init
+
+from penstock.events import ignore
+from penstock.java import JarSet, ensure_jars, find_java
+from penstock.settings import JavaSettings
+from support.commands import Penstock
+from support.declarative_projects import PROJECTS, DeclarativeProject
+from support.projects_to_run import LONG, Project
+from support.waiting import eventually
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.local.cluster import KafkaCluster
+
+Rows = list[str]
+_SPARK_PIPELINES = Path(sys.executable).with_name("spark-pipelines")
+_METADATA = "__spark_autocdc_metadata"
+"""A column that Spark's runner adds to the targets of auto CDC flows."""
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def test_the_project_that_spark_writes_runs_as_it_is(
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    init("shop")  # what `spark-pipelines init --name shop` calls, without its JVM
+    project = _penstock_project(tmp_path / "shop", kafka)
+
+    graph = project.penstock("graph", "--json", timeout_seconds=LONG)
+    done = project.run("--once")
+
+    assert graph.status == 0, graph.stderr
+    assert [node["name"] for node in graph.json["nodes"] if node["kind"] == "dataset"] == [
+        "example_python_materialized_view",
+        "example_sql_materialized_view",
+    ]
+    assert done.status == 0, done.stderr
+    python = _delta(spark, project, "example_python_materialized_view")
+    sql = _delta(spark, project, "example_sql_materialized_view")
+    assert sorted(row.id for row in python.collect()) == list(range(10))
+    assert sorted(row.id for row in sql.collect()) == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("declared", PROJECTS, ids=lambda project: project.name)
+def test_tables_are_the_same_as_under_sparks_own_runner(
+    spark: SparkSession, kafka: KafkaCluster, tmp_path: Path, declared: DeclarativeProject
+) -> None:
+    expected = _expected(declared, spark, tmp_path / "spark")
+
+    once = _written(declared, tmp_path / "once", kafka)
+    done = once.run("--once")
+    assert done.status == 0, done.stderr
+    assert _found(declared, once, spark) == expected
+
+    always = _written(declared, tmp_path / "always", kafka)
+    with always.running("--json") as run:
+        eventually(
+            lambda: _found_yet(declared, always, spark) == expected,
+            within_seconds=LONG,
+        )
+        status = run.interrupt()
+    assert status == 0, run.stderr
+    assert _found(declared, always, spark) == expected
+
+
+def _written(declared: DeclarativeProject, folder: Path, kafka: KafkaCluster) -> Project:
+    folder.mkdir()
+    declared.write(folder)
+    return _penstock_project(folder, kafka)
+
+
+def _penstock_project(folder: Path, kafka: KafkaCluster) -> Project:
+    environment = {
+        "PENSTOCK_PLATFORM_DATA_DIR": str(folder / "penstock"),
+        "PENSTOCK_BOOTSTRAP": kafka.bootstrap,
+        "PENSTOCK_PIPELINE_NAME": f"sdp-{uuid4().hex[:12]}",
+        "PENSTOCK_SPARK_MASTER": "local[2,4]",
+        "PENSTOCK_SPARK_DRIVER_MEMORY_MB": "768",
+    }
+    return Project(folder, kafka.bootstrap, Penstock(folder, environment))
+
+
+def _expected(declared: DeclarativeProject, spark: SparkSession, folder: Path) -> dict[str, Rows]:
+    folder.mkdir()
+    declared.write(folder)
+    _spark_pipelines(folder, "run")
+    place = folder / "spark-warehouse"
+    if declared.database:
+        place /= f"{declared.database}.db"
+    form = "delta" if declared.needs_delta else "parquet"
+    tables = {
+        name: _rows(spark.read.format(form).load(f"{place}/{name}")) for name in declared.tables
+    }
+    return tables | _folders(declared, spark, folder)
+
+
+def _found(declared: DeclarativeProject, project: Project, spark: SparkSession) -> dict[str, Rows]:
+    tables = {name: _rows(_delta(spark, project, name)) for name in declared.tables}
+    return tables | _folders(declared, spark, project.folder)
+
+
+def _found_yet(
+    declared: DeclarativeProject, project: Project, spark: SparkSession
+) -> dict[str, Rows] | None:
+    """Return what is there; None while not everything is."""
+    places = [project.folder / "penstock" / "tables" / name for name in declared.tables]
+    places += [project.folder / name for name in declared.folders]
+    if not all(any(place.glob("*/*.json")) or any(place.glob("*.*")) for place in places):
+        return None
+    return _found(declared, project, spark)
+
+
+def _folders(declared: DeclarativeProject, spark: SparkSession, folder: Path) -> dict[str, Rows]:
+    return {name: _rows(spark.read.json(f"{folder}/{name}")) for name in declared.folders}
+
+
+def _delta(spark: SparkSession, project: Project, table: str) -> DataFrame:
+    place = project.folder / "penstock" / "tables" / table
+    form = "delta" if (place / "_delta_log").exists() else "parquet"
+    return spark.read.format(form).load(str(place))
+
+
+def _rows(frame: DataFrame) -> Rows:
+    """Return the rows as texts, in an order that depends on them alone."""
+    names = sorted(name for name in frame.columns if name != _METADATA)
+    return sorted(repr(_plain(row.asDict(), names)) for row in frame.collect())
+
+
+def _plain(row: dict[str, Any], names: list[str]) -> list[tuple[str, Any]]:
+    return [(name, row[name]) for name in names]
+
+
+def _spark_pipelines(folder: Path, *arguments: str) -> None:
+    conf = folder / "conf"
+    conf.mkdir(exist_ok=True)
+    java = find_java()
+    jars = ",".join(map(str, ensure_jars(JarSet.SPARK, JavaSettings(), ignore, java)))
+    (conf / "spark-defaults.conf").write_text(
+        f"spark.jars {jars}\n"
+        "spark.sql.extensions io.delta.sql.DeltaSparkSessionExtension\n"
+        "spark.sql.catalog.spark_catalog org.apache.spark.sql.delta.catalog.DeltaCatalog\n"
+        "spark.sql.session.timeZone UTC\n"
+        "spark.driver.memory 768m\n"
+        "spark.ui.enabled false\n"
+    )
+    environment = {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONF_DIR": str(conf),
+        "JAVA_HOME": str(java.home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        [_SPARK_PIPELINES, *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
