@@ -7,6 +7,7 @@ from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Self
 
+from penstock.errors import PenstockError
 from penstock.kafka import Admin
 from penstock.pipeline import AvailableNow, Topic
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from penstock.kafka import StartingPoint
     from penstock.names import DatasetName, FlowName
     from penstock.pipeline import Flow, Pipeline
+
+_DYING_SECONDS = 5.0
 
 _CLOSE_SECONDS = 5.0
 """Flows that ended in good order have waited for their dead letters already."""
@@ -81,8 +84,12 @@ class FlowStart:
     def _alive(self) -> Iterator[None]:
         try:
             yield
-        except BaseException:
+        except PenstockError:
             self._driver.require_alive()
+            raise
+        except Exception:
+            # A lost connection is seen before the end of the process that it belonged to.
+            self._driver.require_alive(grace_seconds=_DYING_SECONDS)
             raise
 
 
