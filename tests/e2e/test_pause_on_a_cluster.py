@@ -43,12 +43,13 @@ def test_executors_are_free_while_all_flows_are_paused(tmp_path: Path) -> None:
             eventually(lambda: project.has("tens", {190}), within_seconds=LONG)
             again = cores_used(platform)
             status = run.interrupt()
+        even, tens = project.ids("even"), project.ids("tens")
 
     assert used > 0
     assert again == used
     assert status == 0, run.stderr
-    assert project.ids("even") == list(range(0, 200, 2))
-    assert project.ids("tens") == list(range(0, 200, 10))
+    assert even == list(range(0, 200, 2))
+    assert tens == list(range(0, 200, 10))
 
 
 def cores_used(platform: SparkPlatform) -> int:
