@@ -167,4 +167,12 @@ def error_record(error: BaseException, at: datetime) -> ErrorRecord:
     """Return what a status says of `error`."""
     if isinstance(error, PenstockError):
         return ErrorRecord(code=error.code, message=error.message, at=at)
-    return ErrorRecord(code=None, message=f"{type(error).__name__}: {error}", at=at)
+    return ErrorRecord(code=None, message=_described(error), at=at)
+
+
+def _described(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:  # noqa: BLE001 - errors of Spark ask the JVM for their text, which may be gone
+        return name

@@ -190,9 +190,17 @@ def test_a_pipeline_that_has_read_everything_says_so(fold: StatusFold) -> None:
     assert (record.state, record.why) == (PipelineState.STOPPED, "all flows have finished")
 
 
+class WordlessError(Exception):
+    """As Spark's errors are once the JVM is gone, which they ask for their text."""
+
+    def __str__(self) -> str:
+        raise ConnectionError
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
+        (WordlessError(), None, "WordlessError"),
         (HiccupError("the password hunter2 is wrong"), "PEN-999", "the password *** is wrong"),
         (ValueError("hunter2"), None, "ValueError: ***"),
     ],
