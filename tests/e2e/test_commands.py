@@ -116,6 +116,7 @@ def is_behind(run: Run, flow: FlowName) -> bool:
     return any((lag["records"] or 0) >= 100 for lag in lags)
 
 
+@pytest.mark.long
 def test_a_run_obeys_and_loses_nothing(project: Project, connection: Connection) -> None:
     """Paused while records come in, resumed, rescaled, refused; SIGTERM ends it in good order."""
     project.declare(CHAIN)

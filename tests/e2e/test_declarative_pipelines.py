@@ -33,6 +33,7 @@ _METADATA = "__spark_autocdc_metadata"
 pytestmark = pytest.mark.timeout(900)
 
 
+@pytest.mark.long
 def test_the_project_that_spark_writes_runs_as_it_is(
     spark: SparkSession,
     kafka: KafkaCluster,

@@ -100,6 +100,7 @@ def codes(*outcomes: Outcome) -> list[str]:
     return [outcome.stderr.partition("]")[0].removeprefix("error[") for outcome in outcomes]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(500)
 def test_the_life_of_a_detached_pipeline(shop: Shop, connection: Connection) -> None:
     """Two starts at once, list, show, pause, resume, logs, stop; and what is refused."""

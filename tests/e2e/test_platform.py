@@ -235,7 +235,7 @@ def test_logs_are_read_by_component(penstock: Penstock) -> None:
     unknown = penstock("platform", "logs", "broker-9")
 
     assert "Kafka Server started" in broker.stdout
-    assert "broker running 1" in supervisor.stdout
+    assert "component running broker-1" in supervisor.stdout
     assert (unknown.status, "PEN-512" in unknown.stderr) == (2, True)
 
 

@@ -77,6 +77,7 @@ def test_the_cluster_is_shown_and_reached_from_this_machine_only(platform: Spark
     assert addresses == {"127.0.0.1"}
 
 
+@pytest.mark.long
 def test_a_pipeline_with_python_functions_runs_on_its_executors(
     platform: SparkPlatform, tmp_path: Path
 ) -> None:
@@ -124,7 +125,7 @@ def test_the_number_of_workers_can_change_while_kafka_runs(platform: SparkPlatfo
     assert none.status == 0, none.stderr
     root = platform.platform.folder.root
     eventually(lambda: len(find_processes(root)) == 2, within_seconds=60)
-    assert platform.platform.status().spark == ()
+    eventually(lambda: platform.platform.status().spark == (), within_seconds=60)
     assert platform.platform.status().brokers[0].pid == broker
 
 

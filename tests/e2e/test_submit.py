@@ -48,6 +48,7 @@ def project(kafka: KafkaCluster, connection: Connection, tmp_path: Path) -> Proj
     return project
 
 
+@pytest.mark.long
 def test_a_driver_that_spark_has_started_joins_its_jvm(project: Project, tmp_path: Path) -> None:
     """What happens on a cluster in cluster mode, on a machine of its own: this one."""
     settings = load_settings()
@@ -81,6 +82,7 @@ def test_a_driver_that_spark_has_started_joins_its_jvm(project: Project, tmp_pat
     assert project.ids("tens") == [0, 10, 20, 30, 40]
 
 
+@pytest.mark.long
 def test_what_was_packaged_is_what_runs(project: Project, tmp_path: Path) -> None:
     """The project may change or vanish afterwards: the archive has the code and its packages."""
     archive = tmp_path / "shop.penstock.zip"

@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType, TimestampType
 
 from penstock.engine.analysis_errors import FlowSettingError, WrongTypeError
 from penstock.engine.flow_errors import EventTimeTypeError
+from penstock.engine.named_sources import SOURCE_EVOLUTION
 from penstock.engine.schemas import struct_of
 from penstock.engine.user_code import spark_sentence
 from penstock.pipeline import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _STREAMING = "spark.sql.streaming."
 OWNED_SETTINGS = {
-    f"{_STREAMING}queryEvolution.enableSourceEvolution": "checkpoints know sources by their names",
+    SOURCE_EVOLUTION: "checkpoints know sources by their names",
     f"{_STREAMING}offsetLog.formatVersion": "checkpoints know sources by their names",
     f"{_STREAMING}checkpointLocation": "each flow has its place under the checkpoint root",
     f"{_STREAMING}stateStore.stateSchemaCheck": "without it, other state is read as garbage",
@@ -63,7 +64,9 @@ def type_problems(dataset: Dataset) -> Iterator[PenstockError]:
 def setting_problems(flow: Flow, session: SparkSession) -> Iterator[FlowSettingError]:
     """Set what `flow` chooses in `session`, and return what cannot be chosen for one flow."""
     for key, value in flow.conf.items():
-        if key in OWNED_SETTINGS:
+        # Declarative flows open their sources themselves, which therefore have no names.
+        is_given = flow.is_declarative and key == SOURCE_EVOLUTION
+        if key in OWNED_SETTINGS and not is_given:
             yield FlowSettingError(
                 flow,
                 setting=key,

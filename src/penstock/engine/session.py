@@ -373,7 +373,8 @@ def _quieten() -> None:
 def _forget(session: Future[SparkSession], *, jvm_lives: bool) -> None:
     """Make PySpark forget a JVM that has ended, so that this process may start another.
 
-    A JVM that goes on, because it has started this process, stops its Spark first.
+    In a JVM that goes on, because it has started this process, Spark is stopped. Its connections
+    end with the process: as long as it lives it may call, and closing would wait for that.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -383,6 +384,8 @@ def _forget(session: Future[SparkSession], *, jvm_lives: bool) -> None:
         if not jvm_lives:
             context._jsc = None  # noqa: SLF001 - it would call the JVM; the rest is Python's
         context.stop()
+    if jvm_lives:
+        return
     gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public way to end a gateway
     if gateway is not None:
         gateway.shutdown_callback_server()

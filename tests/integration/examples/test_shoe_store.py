@@ -78,6 +78,7 @@ def test_the_order_of_events_does_not_change_what_is_left(booked: DataFrame) -> 
         ]
 
 
+@pytest.mark.long
 def test_the_stream_keeps_everything_and_the_tables_end_with_blue_only(runs: ExampleRuns) -> None:
     shelves, inventories = [], []
     for part in (EVENTS[:3], EVENTS[3:]):

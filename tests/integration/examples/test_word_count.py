@@ -72,6 +72,7 @@ def test_the_count_of_a_word_goes_on_from_batch_to_batch() -> None:
     assert [first, second] == [[Row(word="wheel", value="2")], [Row(word="wheel", value="3")]]
 
 
+@pytest.mark.long
 def test_stream_sql_state_and_batch_agree(runs: ExampleRuns) -> None:
     """The stream stops and goes on in the middle; the batch reads all of it at once."""
     for part in (LINES[:2], LINES[2:]):

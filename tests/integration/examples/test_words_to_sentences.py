@@ -86,6 +86,7 @@ def test_a_crash_in_the_middle_of_a_sentence_loses_and_doubles_no_word(runs: Exa
     assert by_key[b'{"partition":0,"last_offset":19}']["sentence"] == FIRST_SENTENCE
 
 
+@pytest.mark.long
 def test_as_a_batch_the_command_finds_the_same_sentences(
     kafka: KafkaCluster, tmp_path: Path
 ) -> None:

@@ -68,6 +68,10 @@ def test_the_table_has_every_key_its_value_and_its_source(
         ("pipeline.files", "flows.py,flows/**/*.py", "default"),
         ("pipeline.restart_limit", "5", "default"),
         ("pipeline.restart_window_seconds", "600.0", "default"),
+        ("pipeline.driver_restart_limit", "5", "default"),
+        ("pipeline.driver_restart_window_seconds", "600.0", "default"),
+        ("pipeline.health_port", "-", "default"),
+        ("pipeline.health_host", "127.0.0.1", "default"),
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from penstock.pipeline import MaterializedView, Table, TableFormat, View, graph_of
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def _shop(project: DeclarativeLab) -> None:
     )
 
 
+@pytest.mark.long
 def test_tables_and_views_are_computed_whatever_the_order_of_their_definitions(
     project: DeclarativeLab,
 ) -> None:
@@ -55,6 +58,7 @@ def test_tables_and_views_are_computed_whatever_the_order_of_their_definitions(
     assert project.rows(pipeline, "totals") == [("a", 40), ("b", 20)]
 
 
+@pytest.mark.long
 def test_a_second_run_reads_only_what_is_new_and_replaces_materialized_views(
     project: DeclarativeLab,
 ) -> None:
