@@ -59,7 +59,7 @@ def test_the_project_that_spark_writes_runs_as_it_is(
     assert sorted(row.id for row in sql.collect()) == [0, 2, 4, 6, 8]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize("declared", PROJECTS, ids=lambda project: project.name)
 def test_tables_are_the_same_as_under_sparks_own_runner(
     spark: SparkSession, kafka: KafkaCluster, tmp_path: Path, declared: DeclarativeProject

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from penstock.kafka import Connection
     from penstock.local.cluster import KafkaCluster
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # Spark starts twice or more in a test
+pytestmark = pytest.mark.timeout(600)  # Spark starts twice or more in a test
 
 
 @pytest.fixture
@@ -59,6 +59,7 @@ def is_alive(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.long
 def test_a_second_run_is_refused_a_killed_one_is_lost_and_the_next_takes_over(
     project: Project, connection: Connection, fleet: Fleet
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_second_run_is_refused_a_killed_one_is_lost_and_the_next_takes_over(
     assert set(project.ids("even")) == set(range(0, 100, 2))
 
 
+@pytest.mark.soak
 def test_a_frozen_driver_is_taken_over_and_writes_nothing_when_it_wakes_up(
     project: Project, connection: Connection, fleet: Fleet
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_frozen_driver_is_taken_over_and_writes_nothing_when_it_wakes_up(
     assert project.ids("tens") == list(range(0, 200, 10))
 
 
+@pytest.mark.long
 def test_a_run_whose_project_is_wrong_has_failed_and_says_why(
     project: Project, fleet: Fleet
 ) -> None:

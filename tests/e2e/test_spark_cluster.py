@@ -134,7 +134,7 @@ def at_work(run: Run) -> None:
     run.await_batches(3, "copy", "add_up", within_seconds=RUN_SECONDS)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(2400)
 def test_nothing_is_lost_when_worker_driver_and_master_are_killed_under_load(
     tmp_path: Path,
