@@ -109,7 +109,7 @@ def test_a_second_run_is_refused_a_killed_one_is_lost_and_the_next_takes_over(
     assert set(project.ids("even")) == set(range(0, 100, 2))
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_a_frozen_driver_is_taken_over_and_writes_nothing_when_it_wakes_up(
     project: Project, connection: Connection, fleet: Fleet
 ) -> None:

@@ -12,15 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 from penstock.control.errors import UnknownPipelineError
-from penstock.control.lease_records import decode_lease, lease_key, pipeline_of_lease
+from penstock.control.lease_records import decode_lease, pipeline_of_lease
 from penstock.control.status_records import (
     ENDED,
     SILENCE_SECONDS,
     STATUS_TOPIC,
     PipelineState,
     decode_status,
-    pipeline_of_status,
-    status_key,
+    status_of_key,
 )
 from penstock.errors import PenstockError
 from penstock.kafka.tables import KafkaTable
@@ -85,10 +84,7 @@ class Fleet:
         self._table.refresh()
         entries = self._table.snapshot()
         now = self._now(entries)
-        names = {
-            name for key in entries if (name := pipeline_of_status(key) or pipeline_of_lease(key))
-        }
-        views = [view_of(name, Known.of(name, entries), now) for name in sorted(names)]
+        views = [view_of(name, known, now) for name, known in sorted(known_of(entries).items())]
         return tuple(view for view in views if view is not None)
 
     def show(self, pipeline: PipelineName) -> PipelineView:
@@ -123,17 +119,6 @@ class Known:
     status: PipelineRecord | None = None
     status_at: datetime | None = None
 
-    @classmethod
-    def of(cls, pipeline: PipelineName, entries: Mapping[str, Entry]) -> Self:
-        """Return what `entries` have of `pipeline`."""
-        lease, status = entries.get(lease_key(pipeline)), entries.get(status_key(pipeline))
-        return cls(
-            lease=decode_lease(lease.value) if lease else None,
-            lease_at=lease.written_at if lease else None,
-            status=decode_status(status.value) if status else None,
-            status_at=status.written_at if status else None,
-        )
-
     @property
     def newcomer(self) -> Holder | None:
         """The driver that has the lease and has not said anything yet."""
@@ -148,6 +133,32 @@ class Known:
         if holder is None or self.status is None:
             return False
         return holder.driver_id == self.status.driver.driver_id
+
+
+def known_of(entries: Mapping[str, Entry]) -> Mapping[PipelineName, Known]:
+    """Return what `entries` have of each pipeline: its lease, and its last driver's word."""
+    leases = {name: entry for key, entry in entries.items() if (name := pipeline_of_lease(key))}
+    statuses: dict[PipelineName, tuple[int, Entry]] = {}
+    for key, entry in entries.items():
+        if (said_by := status_of_key(key)) is not None:
+            pipeline, epoch = said_by
+            if pipeline not in statuses or statuses[pipeline][0] < epoch:
+                statuses[pipeline] = epoch, entry
+    return {
+        pipeline: _known(
+            leases.get(pipeline), statuses[pipeline][1] if pipeline in statuses else None
+        )
+        for pipeline in leases.keys() | statuses.keys()
+    }
+
+
+def _known(lease: Entry | None, status: Entry | None) -> Known:
+    return Known(
+        lease=decode_lease(lease.value) if lease else None,
+        lease_at=lease.written_at if lease else None,
+        status=decode_status(status.value) if status else None,
+        status_at=status.written_at if status else None,
+    )
 
 
 def view_of(pipeline: PipelineName, known: Known, now: datetime) -> PipelineView | None:
@@ -199,7 +210,7 @@ def _has_ended(key: str, entry: Entry) -> bool:
     if pipeline_of_lease(key):
         lease = decode_lease(entry.value)
         return lease is None or lease.holder is None
-    if pipeline_of_status(key):
+    if status_of_key(key):
         record = decode_status(entry.value)
         return record is None or record.state in ENDED
     return True

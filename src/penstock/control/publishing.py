@@ -13,7 +13,12 @@ from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
 from penstock.control.status_fold import StatusFold
-from penstock.control.status_records import PUBLISH_SECONDS, encode_status, status_key
+from penstock.control.status_records import (
+    PUBLISH_SECONDS,
+    encode_status,
+    status_key,
+    status_of_key,
+)
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -47,7 +52,7 @@ class StatusPublisher:
             identity: who speaks; it must have the lease of its pipeline.
             clean: removes secrets from sentences that others wrote.
         """
-        self._table, self._key = table, status_key(identity.pipeline)
+        self._table, self._identity = table, identity
         self._fold = StatusFold(identity, at=identity.driver.started_at, clean=clean)
         self._wake = Condition()
         self._is_due, self._is_over, self._is_silent = True, False, False
@@ -111,9 +116,13 @@ class StatusPublisher:
         self._wake.notify_all()
 
     def _publish(self) -> None:
+        key, is_first = status_key(self._identity.pipeline, self._identity.epoch), True
         while (record := self._next()) is not None:
             try:
-                self._table.put(self._key, encode_status(record))
+                self._table.put(key, encode_status(record))
+                if is_first:
+                    self._remove_predecessors()
+                    is_first = False
             except PenstockError:
                 self._try_again()
             except Exception:  # the top of a thread: a run does not end for want of a listener
@@ -121,6 +130,14 @@ class StatusPublisher:
                 self._try_again()
             else:
                 self._rest(_REST_SECONDS)
+
+    def _remove_predecessors(self) -> None:
+        """Remove what earlier drivers of the pipeline said: only the last one's word counts."""
+        pipeline, epoch = self._identity.pipeline, self._identity.epoch
+        for key in self._table.snapshot():
+            said_by = status_of_key(key)
+            if said_by and said_by[0] == pipeline and said_by[1] < epoch:
+                self._table.delete(key)
 
     def _try_again(self) -> None:
         """What was not published stays due; but not at once, or this would spin."""

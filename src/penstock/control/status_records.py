@@ -1,8 +1,10 @@
 """The status of a pipeline as its driver publishes it, in the table `_penstock.status`.
 
-A driver writes one record under `status/<pipeline>`, on every change and every few seconds; its
-lease is beside it, under `lease/<pipeline>`. Who writes is in `publishing.py`, who reads in
-`fleet.py`. A record holds numbers, names and sentences, never a setting or a record's content.
+A driver writes one record under `status/<pipeline>/<epoch>`, on every change and every few
+seconds; its lease is beside it, under `lease/<pipeline>`. The epoch is in the key so that a driver
+that was frozen and taken over cannot overwrite what its successor says. Who writes is in
+`publishing.py`, who reads in `fleet.py`. A record holds numbers, names and sentences, never a
+setting or a record's content.
 """
 
 from dataclasses import dataclass
@@ -139,15 +141,17 @@ class PipelineRecord:
 _RECORD = TypeAdapter(PipelineRecord)
 
 
-def status_key(pipeline: PipelineName) -> str:
-    """Return the key of a status in the table."""
-    return f"{_STATUS_PREFIX}{pipeline}"
+def status_key(pipeline: PipelineName, epoch: int) -> str:
+    """Return the key of a driver's status in the table."""
+    return f"{_STATUS_PREFIX}{pipeline}/{epoch}"
 
 
-def pipeline_of_status(key: str) -> PipelineName | None:
-    """Return whose status is under `key`, or None when it holds something else."""
-    is_status = key.startswith(_STATUS_PREFIX)
-    return PipelineName(key.removeprefix(_STATUS_PREFIX)) if is_status else None
+def status_of_key(key: str) -> tuple[PipelineName, int] | None:
+    """Return whose status is under `key`, and of which epoch; None: it holds something else."""
+    if not key.startswith(_STATUS_PREFIX):
+        return None
+    pipeline, _, epoch = key.removeprefix(_STATUS_PREFIX).rpartition("/")
+    return (PipelineName(pipeline), int(epoch)) if pipeline and epoch.isdecimal() else None
 
 
 def encode_status(record: PipelineRecord) -> bytes:

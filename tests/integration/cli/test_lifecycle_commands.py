@@ -75,7 +75,7 @@ def told(
         error=error if state is PipelineState.FAILED else None,
     )
     with KafkaTable.open(connection, STATUS_TOPIC) as table:
-        table.put(status_key(name), encode_status(record))
+        table.put(status_key(name, record.epoch), encode_status(record))
     return name
 
 

@@ -17,7 +17,9 @@ from penstock.control import (
     PipelineState,
     UnknownPipelineError,
 )
+from penstock.control.status_records import STATUS_TOPIC, status_of_key
 from penstock.engine.events import FlowStarted
+from penstock.kafka.tables import KafkaTable
 from penstock.local.cluster import KafkaCluster
 from penstock.names import PipelineName
 from support.pipeline_events import DETECT, NOON, HiccupError, batch
@@ -60,6 +62,21 @@ def run_into(error: BaseException, connection: Connection, claimant: Claimant) -
     with Claim(connection, claimant, clean=lambda text: text.replace("hunter2", "***")) as claim:
         claim.await_lease()
         raise error
+
+
+def test_what_earlier_drivers_said_is_removed(
+    connection: Connection, fleet: Fleet, claimant: Claimant
+) -> None:
+    for _ in range(3):
+        with Claim(connection, claimant) as claim:
+            claim.await_lease()
+            await_state(fleet, claimant, PipelineState.STARTING)
+    with KafkaTable.open(connection, STATUS_TOPIC) as table:
+        said_by = [status_of_key(key) for key in table.snapshot()]
+
+    assert [said for said in said_by if said and said[0] == claimant.pipeline] == [
+        (claimant.pipeline, 3)
+    ]
 
 
 def test_a_run_is_shown_from_its_start_to_its_end(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from penstock.control.errors import UnknownPipelineError
-from penstock.control.fleet import Known, view_of
+from penstock.control.fleet import Known, known_of, view_of
 from penstock.control.lease_records import LeaseRecord
-from penstock.control.status_records import PipelineState
+from penstock.control.status_records import PipelineState, encode_status, status_key
+from penstock.kafka.tables import Entry
+from penstock.names import Version
 from support.drivers import SHOP, driver, status
 from support.pipeline_events import NOON, at
 
@@ -55,7 +58,7 @@ NEWCOMER_GONE = LeaseRecord(epoch=2, holder=None)
         (RUNNING, -60, NEWCOMER, -1, STARTING),
         (STOPPED, -60, NEWCOMER, -1, STARTING),
         (FAILED, -60, NEWCOMER, -12, LOST),
-        # A driver that woke up has overwritten the newcomer's word with its own.
+        # A driver that woke up speaks before the newcomer does.
         (RUNNING, 0, NEWCOMER, -1, STARTING),
         # The newcomer ended before it had said anything.
         (STOPPED, -60, NEWCOMER_GONE, -1, STOPPED),
@@ -103,6 +106,22 @@ def test_a_lost_driver_is_lost_since_its_last_sign_of_life() -> None:
     assert (view.since, view.seen_at, view.driver) == (at(-36), at(-36), driver())
     assert view.why == "no sign of life for 36 s from process 77 on `far`"
     assert view.record == status(RUNNING)
+
+
+def test_the_word_of_the_latest_epoch_counts_whoever_spoke_last() -> None:
+    """A driver that was frozen wakes up, and says once more what it knew."""
+
+    def said(state: PipelineState, epoch: int, seconds: float) -> dict[str, Entry]:
+        value = encode_status(replace(status(state), epoch=epoch))
+        entry = Entry(value=value, version=Version(1), written_at=at(seconds))
+        return {status_key(SHOP, epoch): entry}
+
+    successor, sleeper = said(STOPPED, 10, 5), said(RUNNING, 9, 7)
+    for entries in (successor | sleeper, sleeper | successor):
+        view = view_of(SHOP, known_of(entries)[SHOP], at(8))
+
+        assert view is not None
+        assert view.state is STOPPED
 
 
 def test_a_newcomer_is_shown_in_place_of_the_last_driver() -> None:

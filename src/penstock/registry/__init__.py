@@ -1,0 +1,1 @@
+"""The schema registry: its server, and the client of it."""

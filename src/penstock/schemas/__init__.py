@@ -1,0 +1,1 @@
+"""What a schema is: Avro, JSON Schema and Protobuf; which data another version can read."""
