@@ -13,6 +13,7 @@ PlatformName = NewType("PlatformName", str)
 PipelineName = NewType("PipelineName", str)
 DatasetName = NewType("DatasetName", str)
 FlowName = NewType("FlowName", str)
+Subject = NewType("Subject", str)
 Version = NewType("Version", int)
 """Of an entry in a `KafkaTable`: the offset of the record that made it."""
 

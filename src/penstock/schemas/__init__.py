@@ -1,1 +1,28 @@
 """What a schema is: Avro, JSON Schema and Protobuf; which data another version can read."""
+
+from penstock.schemas.compatibility import Level, incompatibilities
+from penstock.schemas.errors import InvalidSchemaError
+from penstock.schemas.parsing import parse
+from penstock.schemas.schema import (
+    MAX_REFERENCES,
+    MAX_SCHEMA_CHARS,
+    Incompatibility,
+    Reference,
+    Resolved,
+    Schema,
+    SchemaType,
+)
+
+__all__ = [
+    "MAX_REFERENCES",
+    "MAX_SCHEMA_CHARS",
+    "Incompatibility",
+    "InvalidSchemaError",
+    "Level",
+    "Reference",
+    "Resolved",
+    "Schema",
+    "SchemaType",
+    "incompatibilities",
+    "parse",
+]

@@ -1,0 +1,34 @@
+"""From a text to a schema of the type it is said to have."""
+
+from collections.abc import Sequence
+
+from penstock.schemas.schema import Resolved, Schema, SchemaType, check_size
+
+
+def parse(kind: SchemaType, text: str, references: Sequence[Resolved] = ()) -> Schema:
+    """Return the schema that `text` describes.
+
+    Args:
+        kind: The language of the text.
+        text: The schema as a user wrote it.
+        references: What the schema may name without defining it.
+
+    Raises:
+        InvalidSchemaError: the specification of `kind` does not allow this text, or it is too
+            large or too deep to be looked at.
+    """
+    check_size(text, references)
+    # The parsers are imported when needed: each brings a library that others can do without.
+    match kind:
+        case SchemaType.AVRO:
+            from penstock.schemas import avro
+
+            return avro.parse(text, references)
+        case SchemaType.JSON:
+            from penstock.schemas import json_schema
+
+            return json_schema.parse(text, references)
+        case SchemaType.PROTOBUF:
+            from penstock.schemas import protobuf
+
+            return protobuf.parse(text, references)
