@@ -3,6 +3,7 @@
 from penstock.schemas.compatibility import Level, incompatibilities
 from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.parsing import parse
+from penstock.schemas.registered import RegisteredSchema, SchemaText
 from penstock.schemas.schema import (
     MAX_REFERENCES,
     MAX_SCHEMA_CHARS,
@@ -20,8 +21,10 @@ __all__ = [
     "InvalidSchemaError",
     "Level",
     "Reference",
+    "RegisteredSchema",
     "Resolved",
     "Schema",
+    "SchemaText",
     "SchemaType",
     "incompatibilities",
     "parse",
