@@ -13,6 +13,7 @@ from penstock.settings import (
     Location,
     MissingSettingError,
     PipelineSettings,
+    RegistrySettings,
     Resolved,
     SecretNotFoundError,
     Settings,
@@ -291,6 +292,7 @@ def test_secrets_are_read_by_reference_and_never_shown(tmp_path: Path) -> None:
     text = (
         f'{SASL}sasl_password = "${{env:KAFKA_PASSWORD}}"\n'
         'ssl_key_password = "${file:key-password}"\n'
+        '[registry]\npassword = "${env:KAFKA_PASSWORD}"\n'
     )
     settings = loaded(tmp_path, text, {"KAFKA_PASSWORD": "hunter2"})
 
@@ -302,6 +304,7 @@ def test_secrets_are_read_by_reference_and_never_shown(tmp_path: Path) -> None:
     assert [item for item in settings.resolved if item.secret] == [
         Resolved(key="sasl_password", value="********", source=source, secret=True),
         Resolved(key="ssl_key_password", value="********", source=source, secret=True),
+        Resolved(key="registry.password", value="********", source=source, secret=True),
     ]
 
 
@@ -373,6 +376,7 @@ def test_a_certificate_that_is_not_there_is_noticed_before_connecting(tmp_path: 
 
 
 MASTER_REASON = "`mesos://x` is neither `local[CORES]`, `spark://…`, `yarn` nor `k8s://…`"
+URL_REASON = "`host:8081` is not an address such as `http://127.0.0.1:8081`"
 EMPTY_REASON = "String should have at least 1 character"
 FILES_REASON = "Value should have at least 1 item after validation, not 0"
 SPARK = """
@@ -401,6 +405,20 @@ def test_the_table_of_a_profile_wins_over_that_for_all_profiles(tmp_path: Path) 
             "spark.ui.enabled": "false",
             "spark.hadoop.fs.s3a.secret.key": "hunter2",
         },
+    )
+
+
+def test_a_profile_has_a_registry_of_its_own(tmp_path: Path) -> None:
+    text = """
+        profile = "production"
+        [registry]
+        url = "http://127.0.0.1:8081"
+        username = "ada"
+        [profiles.production.registry]
+        url = "https://schemas.example.org/"
+        """
+    assert loaded(tmp_path, text).registry == RegistrySettings(
+        url="https://schemas.example.org", username="ada"
     )
 
 
@@ -451,6 +469,8 @@ def test_lists_and_tables_have_a_spelling_for_the_environment(tmp_path: Path) ->
         ("[pipeline]\nfiles = []", "pipeline.files", FILES_REASON),
         ("[pipeline]\nfiles = [1]", "pipeline.files", "it should be a valid string"),
         ("[profiles.local]\nspark = 3", "profiles.local.spark", "it must be a table"),
+        ("[profiles.local]\nregistry = 3", "profiles.local.registry", "it must be a table"),
+        ("[registry]\nurl = 'host:8081'", "registry.url", URL_REASON),
     ],
 )
 def test_a_wrong_value_for_spark_or_the_pipeline_is_refused(

@@ -25,6 +25,7 @@ from penstock.settings.model import (
     JavaSettings,
     PipelineSettings,
     PlatformSettings,
+    RegistrySettings,
     Resolved,
     Setting,
     Settings,
@@ -38,8 +39,11 @@ from penstock.settings.model import (
 from penstock.settings.spark_conf import is_secret
 
 FILE_NAME = "penstock.toml"
-TABLES = ("platform", "java", "spark", "pipeline")
+TABLES = ("platform", "java", "spark", "pipeline", "registry")
 """Tables of the file beside the profiles."""
+
+PROFILE_TABLES = ("spark", "registry")
+"""Those of them that a profile may have too, and then wins."""
 
 MASK = "********"
 
@@ -92,6 +96,7 @@ def load_settings(
         java=_built(JavaSettings, "java.", values),
         spark=_built(SparkSettings, "spark.", values),
         pipeline=_built(PipelineSettings, "pipeline.", values),
+        registry=_built(RegistrySettings, "registry.", values),
         resolved=tuple(_resolved(given | {"profile": profile}, values)),
     )
 
@@ -111,7 +116,8 @@ def _read_file(path: Path) -> dict[str, Any]:
         _require_table(document.get(name, {}), name, path)
     for name, table in document.get("profiles", {}).items():
         _require_table(table, f"profiles.{name}", path)
-        _require_table(table.get("spark", {}), f"profiles.{name}.spark", path)
+        for nested in PROFILE_TABLES:
+            _require_table(table.get(nested, {}), f"profiles.{name}.{nested}", path)
     known = _known_places(document)
     unknown = [key for key in _keys(document) if key not in known]
     if unknown:
@@ -122,7 +128,8 @@ def _read_file(path: Path) -> dict[str, Any]:
 def _known_places(document: Mapping[str, Any]) -> set[str]:
     """Return the dotted names of all that may stand in the file."""
     profiles = {DEFAULT_PROFILE, *document.get("profiles", {})}
-    places = {"profile", "profiles", *TABLES, *(f"profiles.{name}.spark" for name in profiles)}
+    places = {"profile", "profiles", *TABLES}
+    places |= {f"profiles.{name}.{nested}" for name in profiles for nested in PROFILE_TABLES}
     for item in known_settings():
         places |= {place for name in profiles for place in _places(item.key, name)}
     return places
@@ -132,7 +139,7 @@ def _places(key: str, profile: str) -> Iterator[str]:
     """Yield where `key` may stand in the file."""
     if key == "profile" or "." in key:
         yield key
-    if "." not in key or key.startswith("spark."):
+    if "." not in key or key.partition(".")[0] in PROFILE_TABLES:
         yield f"profiles.{profile}.{key}"
 
 
@@ -141,9 +148,9 @@ def _keys(document: Mapping[str, Any]) -> Iterator[str]:
     for name, value in document.items():
         if name == "profiles":
             for profile, table in value.items():
-                rest = {key: item for key, item in table.items() if key != "spark"}
-                yield from (f"{name}.{profile}.{item}" for item in rest)
-                yield from (f"{name}.{profile}.spark.{item}" for item in table.get("spark", {}))
+                for key, item in table.items():
+                    nested = [f".{inner}" for inner in item] if key in PROFILE_TABLES else [""]
+                    yield from (f"{name}.{profile}.{key}{inner}" for inner in nested)
         elif name in TABLES:
             yield from (f"{name}.{item}" for item in value)
         else:
@@ -162,8 +169,9 @@ def _from_file(document: Mapping[str, Any], path: Path | None, profile: str) -> 
         return {}
     chosen = document.get("profiles", {}).get(profile, {})
     tables = {f"{name}.": document.get(name, {}) for name in TABLES}
-    tables[""] = {name: value for name, value in chosen.items() if name != "spark"}
-    tables["spark."] = _merged(tables["spark."], chosen.get("spark", {}))
+    tables[""] = {name: value for name, value in chosen.items() if name not in PROFILE_TABLES}
+    for name in PROFILE_TABLES:
+        tables[f"{name}."] = _merged(tables[f"{name}."], chosen.get(name, {}))
     return {
         prefix + name: _Given(value=value, source=str(path), folder=path.parent)
         for prefix, table in tables.items()

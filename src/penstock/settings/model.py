@@ -13,12 +13,13 @@ from typing import Annotated, Any, Literal, NewType, get_args, get_origin, get_t
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from penstock.names import PipelineName, PlatformName
+from penstock.names import PipelineName, PlatformName, TopicName
 from penstock.settings.spark_conf import SparkConf
 
 ENVIRONMENT_PREFIX = "PENSTOCK_"
 DEFAULT_PROFILE = "local"
 DEFAULT_PLATFORM = PlatformName("local")
+DEFAULT_SCHEMAS_TOPIC = TopicName("_schemas")
 
 
 def default_data_dir(environ: Mapping[str, str] = os.environ) -> Path:
@@ -56,6 +57,13 @@ def _known_master(master: str | None) -> str | None:
         reason = f"`{master}` is neither `local[CORES]`, `spark://…`, `yarn` nor `k8s://…`"
         raise ValueError(reason)
     return master
+
+
+def _web_address(url: str | None) -> str | None:
+    if url is not None and not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", url):
+        reason = f"`{url}` is not an address such as `http://127.0.0.1:8081`"
+        raise ValueError(reason)
+    return url.rstrip("/") if url else url
 
 
 def _listed(value: object) -> object:
@@ -205,6 +213,51 @@ class PipelineSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySettings:
+    """The schema registry, as its clients and as its server know it: the keys of `[registry]`.
+
+    Those of `[profiles.NAME.registry]` win.
+    """
+
+    url: Annotated[
+        str | None,
+        AfterValidator(_web_address),
+        Field(description="where clients find it; unset: that of the local platform"),
+    ] = None
+    username: Annotated[str | None, Field(min_length=1, description="the user of clients")] = None
+    password: Annotated[SecretStr | None, Field(description="that user's password")] = None
+    ca: Annotated[
+        ExistingFile | None,
+        Field(description="PEM file with the authorities to trust; unset: those of the system"),
+    ] = None
+    port: Annotated[
+        int | None,
+        Field(ge=0, le=65535, description="to serve on; 0: any free one; unset: 8081 if free"),
+    ] = None
+    host: Annotated[
+        str, Field(min_length=1, description="the address to serve on; a container: `0.0.0.0`")
+    ] = "127.0.0.1"
+    advertised_url: Annotated[
+        str | None,
+        AfterValidator(_web_address),
+        Field(description="where other instances find this one; unset: host and port"),
+    ] = None
+    topic: Annotated[
+        TopicName, Field(min_length=1, description="where schemas are kept, in Confluent's format")
+    ] = DEFAULT_SCHEMAS_TOPIC
+    users: Annotated[
+        ExistingFile | None,
+        Field(description="who may ask: lines from `penstock registry user`; unset: everybody"),
+    ] = None
+    certificate: Annotated[
+        ExistingFile | None, Field(description="PEM file to serve HTTPS with; unset: HTTP")
+    ] = None
+    key: Annotated[
+        ExistingFile | None, Field(description="PEM file with the private key of the certificate")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     """One setting with its value, ready to show, and where the value came from."""
 
@@ -225,6 +278,7 @@ class Settings:
     java: JavaSettings
     spark: SparkSettings
     pipeline: PipelineSettings
+    registry: RegistrySettings
     resolved: tuple[Resolved, ...]
 
 
@@ -265,6 +319,7 @@ def known_settings() -> tuple[Setting, ...]:
         *_settings_of(JavaSettings, "java."),
         *_settings_of(SparkSettings, "spark."),
         *_settings_of(PipelineSettings, "pipeline."),
+        *_settings_of(RegistrySettings, "registry."),
     )
 
 
