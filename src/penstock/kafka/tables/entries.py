@@ -6,6 +6,7 @@ Nothing here speaks to Kafka. Records come from `kafka/tables/following.py`.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -54,39 +55,36 @@ def key_text(key: bytes) -> str:
     return key.decode("utf-8", "surrogateescape")
 
 
-class Contents:
-    """The entries up to a position in the topic. Changed by one thread, read by any."""
+class Followed(ABC):
+    """What a follower keeps up to date: how far the topic was read, and those who wait for it.
+
+    Changed by one thread, read by any.
+    """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
         self._changed = threading.Condition()
         self._position = Offset(0)
         self._end: PenstockError | None = None
 
     @property
     def position(self) -> Offset:
-        """The offset up to which all records are in the entries."""
+        """The offset up to which all records have been taken in."""
         return self._position
 
-    def get(self, key: str) -> Entry | None:
-        """Return the entry of `key`."""
-        self._ensure_live()
-        return self._entries.get(key)
+    @property
+    def fault(self) -> PenstockError | None:
+        """What `end` was called with; None while the topic is followed."""
+        return self._end
 
-    def copied(self) -> dict[str, Entry]:
-        """Return all entries as of one position."""
-        self._ensure_live()
-        with self._changed:
-            return self._entries.copy()
+    @abstractmethod
+    def take(self, change: Change) -> None:
+        """Take in what one record does."""
 
     def apply(self, changes: Sequence[Change], position: Offset) -> None:
-        """Put changes in, up to `position`, and wake who waits."""
+        """Take changes in, up to `position`, and wake who waits."""
         with self._changed:
-            for key, entry, _ in changes:
-                if entry is None:
-                    self._entries.pop(key, None)
-                else:
-                    self._entries[key] = entry
+            for change in changes:
+                self.take(change)
             self._position = max(self._position, position)
             self._changed.notify_all()
 
@@ -117,3 +115,30 @@ class Contents:
     def _ensure_live(self) -> None:
         if self._end is not None:
             raise self._end
+
+
+class Contents(Followed):
+    """The entries up to a position in the topic."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: dict[str, Entry] = {}
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry of `key`."""
+        self._ensure_live()
+        return self._entries.get(key)
+
+    def copied(self) -> dict[str, Entry]:
+        """Return all entries as of one position."""
+        self._ensure_live()
+        with self._changed:
+            return self._entries.copy()
+
+    def take(self, change: Change) -> None:
+        """Put one change in."""
+        key, entry, _ = change
+        if entry is None:
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = entry

@@ -1,7 +1,7 @@
 """Following the topic of a table: a thread reads it from the beginning and never stops.
 
-It is the only one that changes the `Contents`. A second thread calls the callback, so that a slow
-callback does not hold up the table, and a callback may write to it.
+It is the only one that changes what it follows the topic into. A second thread calls the callback,
+so that a slow callback does not hold up the table, and a callback may write to it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from penstock.kafka.connection import Connection
-    from penstock.kafka.tables.entries import Contents, OnChange
+    from penstock.kafka.tables.entries import Followed, OnChange
     from penstock.names import TopicName
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Follower:
         self,
         connection: Connection,
         topic: TopicName,
-        contents: Contents,
+        contents: Followed,
         *,
         on_change: OnChange,
         first: Offset,
@@ -129,9 +129,10 @@ class Follower:
         for message in messages:
             error = message.error()
             if error is None:
-                change = change_of(message)
-                changes.append(change)
-                position = Offset(change.offset + 1)
+                # Only a topic that was not always compacted has records without a key.
+                if message.key() is not None:
+                    changes.append(change_of(message))
+                position = Offset(cast("int", message.offset()) + 1)
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public constant
                 # Markers of transactions take offsets and are never handed out.
                 position = Offset(cast("int", message.offset()))

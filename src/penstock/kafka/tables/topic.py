@@ -44,7 +44,7 @@ def ensure_table_topic(admin: Admin, topic: TopicName) -> TopicIdentity:
     if topic not in admin.metadata().topics:
         with suppress(TopicExistsError):  # another opened the table at the same moment
             create_topic(admin, topic, partition_count=1, config=_CONFIGS)
-    identity, configs = admin.retried(lambda: _described(admin, topic))
+    identity, configs = admin.retried(lambda: described(admin, topic))
     found = flaws(len(identity.partitions), configs)
     if found:
         raise TableTopicError(topic, flaws=found)
@@ -97,7 +97,7 @@ def end_of(admin: Admin, topic: TopicName, isolation: Isolation) -> Offset:
     return end_offsets(admin, [partition], isolation=isolation)[partition]
 
 
-def _described(admin: Admin, topic: TopicName) -> tuple[TopicIdentity, tuple[ConfigEntry, ...]]:
+def described(admin: Admin, topic: TopicName) -> tuple[TopicIdentity, tuple[ConfigEntry, ...]]:
     """Return which topic bears the name, and its configs.
 
     Raises:

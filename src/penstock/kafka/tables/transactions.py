@@ -34,23 +34,28 @@ _ABORT_SECONDS = 2.0
 _RECONNECT_MILLISECONDS = 1000
 
 
+def transactional_client(connection: Connection, transactional_id: str) -> Producer:
+    """Return a producer for transactions of one writer at a time."""
+    return Producer(
+        connection.client_config()
+        | {
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": round(_TRANSACTION_SECONDS * 1000),
+            "message.timeout.ms": round(_TRANSACTION_SECONDS * 1000),
+            "linger.ms": 0,
+            "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
+            "log_level": 0,
+            "logger": client_logger,
+        }
+    )
+
+
 class KeyWriter:
     """Writes one key. After a failed write it is of no use any more: make another."""
 
     def __init__(self, connection: Connection, topic: TopicName, key: str) -> None:
         self._topic, self._key = topic, key
-        self._client = Producer(
-            connection.client_config()
-            | {
-                "transactional.id": f"{topic}:{key}",
-                "transaction.timeout.ms": round(_TRANSACTION_SECONDS * 1000),
-                "message.timeout.ms": round(_TRANSACTION_SECONDS * 1000),
-                "linger.ms": 0,
-                "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
-                "log_level": 0,
-                "logger": client_logger,
-            }
-        )
+        self._client = transactional_client(connection, f"{topic}:{key}")
         self.sent: Entry | None = None
         """What the last write has put into the topic, committed or not; None if nothing."""
 

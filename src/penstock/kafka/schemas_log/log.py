@@ -1,0 +1,218 @@
+"""The log of schemas: all of it folded into a state, and appended to by whoever has entered.
+
+Every instance of a registry opens the log and follows it. To write, an instance enters: all
+earlier writers are shut out, and what they have committed is folded. What it decides on its state
+from then on stays true until somebody else enters, and then its next append fails.
+
+Readers see committed records alone. Which instance should enter is in
+`kafka/schemas_log/candidacy.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from confluent_kafka import KafkaError, KafkaException
+
+from penstock.kafka.admin import Admin
+from penstock.kafka.errors import RequestTimedOutError, error_of, translated
+from penstock.kafka.offsets import Isolation
+from penstock.kafka.producer.errors import RecordTooLargeError
+from penstock.kafka.schemas_log.errors import FencedError
+from penstock.kafka.schemas_log.topic import ensure_schemas_topic
+from penstock.kafka.schemas_log.writer import LogWriter
+from penstock.kafka.tables.entries import Followed, ignore_change, key_bytes
+from penstock.kafka.tables.errors import TableClosedError
+from penstock.kafka.tables.following import Follower
+from penstock.kafka.tables.topic import end_of, first_of, is_gone
+from penstock.names import Offset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from penstock.errors import PenstockError
+    from penstock.kafka.connection import Connection
+    from penstock.kafka.errors import ClusterError
+    from penstock.kafka.tables.entries import Change
+    from penstock.kafka.topics.description import TopicIdentity
+    from penstock.names import TopicName
+
+_SHUT_OUT = {
+    KafkaError._FENCED,  # noqa: SLF001 - a public constant
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.PRODUCER_FENCED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRecord:
+    """One record; without a value, the key is deleted."""
+
+    key: bytes
+    value: bytes | None
+
+
+Fold = Callable[[LogRecord, Offset], None]
+"""Called with each committed record in order, by one thread."""
+
+
+class _Folding(Followed):
+    """Hands every record on."""
+
+    def __init__(self, fold: Fold) -> None:
+        super().__init__()
+        self._fold = fold
+
+    def take(self, change: Change) -> None:
+        value = change.entry.value if change.entry is not None else None
+        self._fold(LogRecord(key=key_bytes(change.key), value=value), change.offset)
+
+
+class SchemasLog:
+    """One topic of schemas, followed; writable after `enter`. Safe to share; close it."""
+
+    def __init__(
+        self, admin: Admin, topic: TopicName, identity: TopicIdentity, *, fold: Fold, first: Offset
+    ) -> None:
+        self._admin, self._topic = admin, topic
+        self._folding = _Folding(fold)
+        self._follower = Follower(
+            admin.connection,
+            topic,
+            self._folding,
+            on_change=ignore_change,
+            first=first,
+            announced=_NEVER,
+            is_gone=partial(is_gone, admin, topic, identity),
+        )
+        self._writer: LogWriter | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(
+        cls, connection: Connection, topic: TopicName, fold: Fold, *, timeout_seconds: float = 30
+    ) -> Self:
+        """Return the log when all that is committed now has been folded.
+
+        An absent topic is created. What an open transaction hides is not waited for: it is not
+        committed, and whoever enters next ends it.
+
+        Raises:
+            SchemasTopicError: the topic exists and cannot hold schemas.
+            ClusterError: another subclass: the cluster is away, slow, or refuses.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        admin = Admin(connection.with_request_timeout(timeout_seconds))
+        identity = ensure_schemas_topic(admin, topic)
+        end = end_of(admin, topic, Isolation.READ_COMMITTED)
+        log = cls(admin, topic, identity, fold=fold, first=first_of(admin, topic))
+        log._follower.start()
+        try:
+            log.await_position(end, deadline - time.monotonic())
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    @property
+    def topic(self) -> TopicName:
+        """The topic of the log."""
+        return self._topic
+
+    @property
+    def position(self) -> Offset:
+        """The offset up to which all committed records have been folded."""
+        return self._folding.position
+
+    @property
+    def fault(self) -> PenstockError | None:
+        """Why the topic is not followed any more; None while it is."""
+        return self._folding.fault
+
+    def enter(self, *, transactional_id: str, timeout_seconds: float) -> None:
+        """Become the only writer, and return when all that others have committed is folded.
+
+        Raises:
+            ClusterError: it did not work out; the log cannot be appended to.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        with self._lock:
+            self._writer = None
+            writer = LogWriter(self._admin.connection, self._topic, transactional_id)
+            try:
+                writer.enter(timeout_seconds)
+            except KafkaException as err:
+                raise self._translated(err) from err
+            end = end_of(self._admin, self._topic, Isolation.READ_UNCOMMITTED)
+            self.await_position(end, deadline - time.monotonic())
+            self._writer = writer
+
+    def append(self, records: Sequence[LogRecord], *, timeout_seconds: float) -> None:
+        """Write all records or none, and return when they are folded.
+
+        Raises:
+            FencedError: another has entered, or this log never did; nothing was written.
+            RecordTooLargeError: nothing was written; the next append may go well.
+            ClusterError: another subclass. Whether they were written is not known, and nothing
+                can be appended until `enter` has told.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        with self._lock:
+            if self._writer is None:
+                raise FencedError(self._topic)
+            # It is back in its place only when the state is known to be what was written.
+            writer, self._writer = self._writer, None
+            try:
+                end = writer.write(records, timeout_seconds=timeout_seconds)
+            except KafkaException as err:
+                self._writer = writer if writer.is_usable else None
+                raise self._translated(err) from err
+            self.await_position(end, deadline - time.monotonic())
+            self._writer = writer
+
+    def await_position(self, position: Offset, timeout_seconds: float) -> None:
+        """Return when all committed records before `position` have been folded.
+
+        Raises:
+            RequestTimedOutError: that took longer.
+            PenstockError: the topic is not followed any more, or the cluster refuses.
+        """
+        complaints, folding = self._follower.complaints, self._folding
+
+        def reached_or_refused() -> bool:
+            return folding.position >= position or complaints.refusal() is not None
+
+        if not folding.await_condition(reached_or_refused, timeout_seconds):
+            action = f"give topic `{self._topic}` up to offset {position}"
+            raise RequestTimedOutError(action, bootstrap=self._admin.connection.bootstrap)
+        refusal = complaints.refusal()
+        if folding.position < position and refusal is not None:
+            raise refusal
+
+    def close(self) -> None:
+        """End threads and connections; may be called twice."""
+        self._folding.end(TableClosedError(self._topic))
+        self._follower.close()
+        self._writer = None
+
+    def _translated(self, err: KafkaException) -> ClusterError:
+        code = error_of(err).code()
+        if code in _SHUT_OUT:
+            return FencedError(self._topic)
+        if code == KafkaError.MSG_SIZE_TOO_LARGE:
+            return RecordTooLargeError(
+                self._topic,
+                reason="the schema is larger than the client or the topic allows",
+                hint="split it and use references",
+            )
+        action = f"write topic `{self._topic}`"
+        return translated(err, action=action, bootstrap=self._admin.connection.bootstrap)
+
+
+_NEVER = Offset(2**62)
+"""No change is announced: folding is all."""
