@@ -146,18 +146,22 @@ class RegistryClient:
         )
         return parsed_answer(VersionAnswer, answer, url=self.url).as_version()
 
-    def schema_by_id(
-        self, schema_id: int, *, subject: Subject | None = None, serialized: bool = False
-    ) -> RegisteredSchema:
-        """Return the schema of an id; `subject` tells in which context to look.
+    def schema_by_id(self, schema_id: int, *, serialized: bool = False) -> RegisteredSchema:
+        """Return the schema of an id.
 
         Raises:
             NotRegisteredError: there is no schema of this id.
         """
-        query = _format(serialized=serialized) | ({"subject": subject} if subject else {})
-        path = f"/schemas/ids/{schema_id}"
+        path, query = f"/schemas/ids/{schema_id}", _format(serialized=serialized)
         answer = self._ask("GET", path, f"schema id {schema_id}", query)
         return parsed_answer(SchemaAnswer, answer, url=self.url).registered(schema_id)
+
+    def find_by_id(self, schema_id: int, *, serialized: bool = False) -> RegisteredSchema | None:
+        """Return the schema of an id, or None: the registry says that there is none."""
+        try:
+            return self.schema_by_id(schema_id, serialized=serialized)
+        except NotRegisteredError:
+            return None
 
     def find(self, subject: Subject, schema: SchemaText) -> RegisteredSchema | None:
         """Return the version of `subject` that is this schema, or None."""

@@ -1,0 +1,64 @@
+"""What can be wrong with a record and its schema, in either direction."""
+
+from penstock.errors import PenstockError, UsageError
+
+
+class UnfitRecordError(PenstockError):
+    """A value is not one that the schema allows; `path` is the field that is wrong."""
+
+    code = "PEN-750"
+
+    def __init__(self, path: str, reason: str, *, advice: str | None = None) -> None:
+        """Say what is wrong.
+
+        Args:
+            path: The field as a JSON pointer; empty for the value as a whole.
+            reason: What was found and what was expected, following the name of the field.
+            advice: What was probably meant.
+        """
+        super().__init__(
+            f"`{path}` {reason}" if path else f"the value {reason}",
+            hint=advice or "correct it; `penstock schemas show` prints the schema",
+        )
+        self.path = path
+        self.reason = reason
+
+
+class UndecodableRecordError(PenstockError):
+    """The bytes of a record cannot be read: no schema id, an unknown one, or other data."""
+
+    code = "PEN-751"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the bytes cannot be decoded: {reason}",
+            hint="was it written with this format and this registry? `penstock consume` without "
+            "a format shows the bytes",
+        )
+        self.reason = reason
+
+
+class NoSchemaNumberError(UndecodableRecordError):
+    """A record names its schema in a way that only a registry of another make resolves."""
+
+    def __init__(self, guid: str) -> None:
+        super().__init__(f"it names its schema by GUID {guid}, not by id")
+
+
+class UnknownSchemaIdError(UndecodableRecordError):
+    """A record has a schema id that the registry, which has answered, does not know."""
+
+    def __init__(self, schema_id: int) -> None:
+        super().__init__(f"schema id {schema_id} is not in the registry")
+
+
+class WrongSchemaTypeError(UsageError):
+    """The schema to write with is of another type than the format."""
+
+    code = "PEN-752"
+
+    def __init__(self, *, found: str, wanted: str, schema: str) -> None:
+        super().__init__(
+            f"{schema} is a schema of type {found}, and the format needs {wanted}",
+            hint="choose the format that fits: `avro`, `json-schema` or `protobuf`",
+        )
