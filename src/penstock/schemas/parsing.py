@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from penstock.schemas.schema import Resolved, Schema, SchemaType, check_size
 
 
-def parse(kind: SchemaType, text: str, references: Sequence[Resolved] = ()) -> Schema:
+def parse(
+    kind: SchemaType, text: str, references: Sequence[Resolved] = (), *, stored: bool = False
+) -> Schema:
     """Return the schema that `text` describes.
 
     Args:
         kind: The language of the text.
         text: The schema as a user wrote it.
         references: What the schema may name without defining it.
+        stored: A registry has accepted the schema before, perhaps one that knew fewer rules: what
+            can be overlooked is.
 
     Raises:
         InvalidSchemaError: the specification of `kind` does not allow this text, or it is too
@@ -23,7 +27,7 @@ def parse(kind: SchemaType, text: str, references: Sequence[Resolved] = ()) -> S
         case SchemaType.AVRO:
             from penstock.schemas import avro
 
-            return avro.parse(text, references)
+            return avro.parse(text, references, stored=stored)
         case SchemaType.JSON:
             from penstock.schemas import json_schema
 
