@@ -163,12 +163,13 @@ class RegistryClient:
         except NotRegisteredError:
             return None
 
-    def find(self, subject: Subject, schema: SchemaText) -> RegisteredSchema | None:
+    def find(
+        self, subject: Subject, schema: SchemaText, *, normalize: bool = False
+    ) -> RegisteredSchema | None:
         """Return the version of `subject` that is this schema, or None."""
+        path, what = _subject_path(subject), f"a schema of subject `{subject}`"
         try:
-            answer = self._send(
-                "POST", _subject_path(subject), f"a schema of subject `{subject}`", schema
-            )
+            answer = self._send("POST", path, what, schema, {"normalize": normalize})
         except NotRegisteredError:
             return None
         return parsed_answer(VersionAnswer, answer, url=self.url).as_version()
@@ -234,7 +235,8 @@ class RegistryClient:
 
     def parsed(self, schema: RegisteredSchema) -> Schema:
         """Return a registered schema ready to be compared."""
-        return parse(schema.type, schema.text, self.resolved(schema.references))
+        references = self.resolved(schema.references)
+        return parse(schema.type, schema.text, references, stored=True)
 
     def _resolved(self, references: Sequence[Reference], depth: int) -> tuple[Resolved, ...]:
         if references and not depth:
