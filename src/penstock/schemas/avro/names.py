@@ -55,7 +55,7 @@ class Names:
                 path=path,
             )
         # The Java library looks at no namespace: stored ones contain dashes and more.
-        if space and not self._stored:
+        if (space or "." in name) and not self._stored:
             for part in space.split("."):
                 self.check(part, path)
         return FullName(f"{space}.{simple}" if space else simple)

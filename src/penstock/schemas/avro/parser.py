@@ -34,6 +34,9 @@ from penstock.schemas.json_text import dump_json
 MAX_FIXED_SIZE = 2**31 - 1
 """Java's largest array: no other implementation can be expected to read more."""
 
+MAX_ENUM_SYMBOLS = 50_000
+"""An enum is compared, printed and sent as a whole: what has more values is a string."""
+
 _RESERVED = frozenset(
     {"type", "name", "namespace", "doc", "aliases", "fields", "symbols", "items", "values", "size"}
 )
@@ -173,6 +176,12 @@ class Parser:
         return enum
 
     def _symbols(self, value: object, path: str) -> tuple[str, ...]:
+        if isinstance(value, list) and len(value) > MAX_ENUM_SYMBOLS:
+            raise InvalidSchemaError(
+                reason=f"the enum has {len(value):,} symbols, at most {MAX_ENUM_SYMBOLS:,} are "
+                "accepted",
+                path=path,
+            )
         symbols = tuple(self._names.check(text, here) for here, text in _texts(value, path))
         _check_unique("symbol", symbols, path)
         return symbols
