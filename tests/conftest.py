@@ -12,6 +12,7 @@ from penstock.local.cluster import KafkaCluster
 from penstock.names import TopicName
 from support.driver import spark_driver
 from support.postgres import postgres, postgres_dsn
+from support.registries import running_registry
 
 __all__ = ["postgres", "postgres_dsn", "spark_driver"]  # fixtures that are defined elsewhere
 
@@ -40,6 +41,13 @@ def connection(kafka: KafkaCluster) -> Connection:
 def topic(kafka: KafkaCluster) -> TopicName:
     """A topic nobody else uses: tests run in any order and side by side."""
     return kafka.create_topic(f"test-{uuid4().hex}", partition_count=3)
+
+
+@pytest.fixture(scope="session")
+def registry_url(kafka: KafkaCluster) -> Iterator[str]:
+    """Where a schema registry answers: one for the whole run, so use subjects of your own."""
+    with running_registry(kafka.bootstrap, f"_schemas-{uuid4().hex}") as registry:
+        yield registry.url
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`penstock up`, `penstock down` and `penstock platform`: Kafka and Spark on this machine."""
+"""`penstock up`, `penstock down` and `penstock platform`: Kafka and what goes with it, here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from penstock.local import BrokerStatus, Platform, PlatformStatus, SparkStatus
+    from penstock.local import (
+        BrokerStatus,
+        Platform,
+        PlatformStatus,
+        RegistryStatus,
+        SparkStatus,
+    )
     from penstock.settings import Settings
 
 name_option = click.option("--name", metavar="NAME", help="Which platform; default: `local`.")
@@ -47,11 +53,12 @@ def up(
     spark_workers: int | None,
     as_json: bool,
 ) -> None:
-    """Start a real Kafka on this machine, without Docker, and a Spark cluster if you like.
+    """Start a real Kafka and a schema registry on this machine, and Spark if you like; no Docker.
 
     Returns when a record has been written and read back. The brokers go on when the terminal is
-    closed, are restarted when they crash, and keep their data over `penstock down`. So does Spark;
-    a pipeline runs there when `spark.master` says so.
+    closed, are restarted when they crash, and keep their data over `penstock down`. So do the
+    registry, which keeps its schemas in Kafka, and Spark; a pipeline runs there when
+    `spark.master` says so.
 
     \b
     Examples:
@@ -66,6 +73,7 @@ def up(
             settings.java,
             brokers=int(brokers) if brokers else None,
             spark_workers=spark_workers,
+            registry_port=settings.registry.port,
             emit=emit,
         )
     show(_as_json(status), lambda: _show_ready(status), as_json=as_json)
@@ -77,7 +85,7 @@ def up(
 @yes_option
 @json_option
 def down(*, name: str | None, delete_data: bool, yes: bool, as_json: bool) -> None:
-    """Stop the Kafka and the Spark on this machine; data stays unless you say otherwise.
+    """Stop Kafka, registry and Spark on this machine; data stays unless you say otherwise.
 
     \b
     Examples:
@@ -107,7 +115,7 @@ def platform() -> None:
 @name_option
 @json_option
 def status(*, name: str | None, as_json: bool) -> None:
-    """Show brokers and Spark: state, address, memory, restarts and why the last one ended.
+    """Show brokers, registry and Spark: state, address, memory, restarts, why the last one ended.
 
     Exit status 1 when the platform is not running, or a part of it is not.
     """
@@ -117,6 +125,7 @@ def status(*, name: str | None, as_json: bool) -> None:
     found = chosen.status()
     show(_as_json(found), lambda: _show_status(found), as_json=as_json)
     states = [broker.state for broker in found.brokers] + [node.state for node in found.spark]
+    states += [found.registry.state] if found.registry else []
     if not found.running or any(state is not BrokerState.RUNNING for state in states):
         raise SystemExit(1)
 
@@ -127,7 +136,7 @@ def status(*, name: str | None, as_json: bool) -> None:
 @click.option("-n", "--lines", type=click.IntRange(0), default=50, help="How many; default: 50.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written; Ctrl-C ends it.")
 def logs(*, component: str, name: str | None, lines: int, follow: bool) -> None:
-    """Print the log of a COMPONENT: `broker-1`, `spark-master`, `spark-worker-1`, `supervisor` ….
+    """Print the log of a COMPONENT: `broker-1`, `registry`, `spark-master`, `supervisor` ….
 
     \b
     Examples:
@@ -190,6 +199,8 @@ def _show_ready(status: PlatformStatus) -> None:
     from penstock.settings import DEFAULT_PLATFORM
 
     click.echo(f"Kafka {status.kafka_version} is ready at {status.bootstrap}")
+    if status.registry:
+        click.echo(f"the schema registry is ready at {status.registry.url}")
     if status.spark_master:
         click.echo(f"Spark is ready at {status.spark_master}; its pages: {status.spark[0].ui}")
     if status.name != DEFAULT_PLATFORM:
@@ -205,6 +216,7 @@ def _show_status(status: PlatformStatus) -> None:
     state = "running" if status.running else "not running"
     click.echo(f"platform `{status.name}` is {state}; data in {status.folder}")
     left = [broker.pid for broker in status.brokers] + [node.pid for node in status.spark]
+    left += [status.registry.pid] if status.registry else []
     if any(left) and not status.running:
         click.echo("its supervisor died; `penstock up` or `penstock down` cleans up")
     table(
@@ -223,9 +235,29 @@ def _show_status(status: PlatformStatus) -> None:
             for item in status.brokers
         ],
     )
+    if status.registry:
+        click.echo()
+        _show_registry(status.registry, memory)
     if status.spark:
         click.echo(f"\nSpark at {status.spark_master}")
         _show_spark(status, memory)
+
+
+def _show_registry(item: RegistryStatus, memory: Mapping[int, int]) -> None:
+    table(
+        ["registry", "state", "pid", "memory", "since", "restarts", "last exit"],
+        [
+            (
+                item.url,
+                item.state,
+                item.pid,
+                human_bytes(memory[item.pid]) if item.pid else None,
+                item.since or None,
+                item.restarts,
+                item.last_exit,
+            )
+        ],
+    )
 
 
 def _show_spark(status: PlatformStatus, memory: Mapping[int, int]) -> None:
@@ -260,6 +292,11 @@ def _as_json(status: PlatformStatus) -> dict[str, object]:
             _part_json(item) | {"resident_bytes": memory.get(item.pid or 0)}
             for item in status.brokers
         ],
+        "registry": (
+            _part_json(status.registry) | {"resident_bytes": memory.get(status.registry.pid or 0)}
+            if status.registry
+            else None
+        ),
         "spark_master": status.spark_master,
         "spark": [
             _part_json(item) | {"resident_bytes": memory.get(item.pid or 0)}
@@ -268,7 +305,7 @@ def _as_json(status: PlatformStatus) -> dict[str, object]:
     }
 
 
-def _part_json(item: BrokerStatus | SparkStatus) -> dict[str, object]:
+def _part_json(item: BrokerStatus | SparkStatus | RegistryStatus) -> dict[str, object]:
     from dataclasses import asdict
 
     return asdict(item)

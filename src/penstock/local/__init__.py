@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.local.cluster import KafkaCluster
-    from penstock.local.control import BrokerState, BrokerStatus, SparkStatus, Verb
+    from penstock.local.control import BrokerState, BrokerStatus, RegistryStatus, SparkStatus, Verb
     from penstock.local.doctor import Check, Level, examine
     from penstock.local.errors import PlatformNotRunningError
     from penstock.local.logs import follow_log, tail_log
-    from penstock.local.platform import Platform, PlatformStatus, bootstrap_of
+    from penstock.local.platform import Platform, PlatformStatus, bootstrap_of, registry_url
 
 __all__ = [
     "BrokerState",
@@ -20,11 +20,13 @@ __all__ = [
     "Platform",
     "PlatformNotRunningError",
     "PlatformStatus",
+    "RegistryStatus",
     "SparkStatus",
     "Verb",
     "bootstrap_of",
     "examine",
     "follow_log",
+    "registry_url",
     "tail_log",
 ]
 
@@ -32,6 +34,7 @@ _HOMES = {
     "KafkaCluster": "cluster",
     "BrokerState": "control",
     "BrokerStatus": "control",
+    "RegistryStatus": "control",
     "SparkStatus": "control",
     "Verb": "control",
     "Check": "doctor",

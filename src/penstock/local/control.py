@@ -46,9 +46,12 @@ class Verb(StrEnum):
     FIT_SPARK = "fit spark"
     """Run the Spark cluster that is recorded, and no other part of one."""
 
+    START_REGISTRY = "start registry"
+    """Run the registry that is recorded, unless it runs."""
+
 
 class BrokerState(StrEnum):
-    """Where a broker, or a process of Spark, is in its life."""
+    """Where a broker, the registry, or a process of Spark, is in its life."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -95,11 +98,25 @@ class SparkStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryStatus:
+    """What the supervisor knows of the schema registry."""
+
+    port: int
+    url: str
+    state: BrokerState
+    pid: int | None = None
+    since: str = ""
+    restarts: int = 0
+    last_exit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """The supervisor's answer: `refusal` says why not, if not."""
 
     brokers: tuple[BrokerStatus, ...] = ()
     spark: tuple[SparkStatus, ...] = ()
+    registry: RegistryStatus | None = None
     refusal: str | None = None
 
 
@@ -164,7 +181,9 @@ def _decoded_reply(line: bytes) -> Reply:
     spark = tuple(
         SparkStatus(**node | {"state": BrokerState(node["state"])}) for node in fields["spark"]
     )
-    return Reply(brokers=brokers, spark=spark, refusal=fields["refusal"])
+    found = fields["registry"]
+    registry = RegistryStatus(**found | {"state": BrokerState(found["state"])}) if found else None
+    return Reply(brokers=brokers, spark=spark, registry=registry, refusal=fields["refusal"])
 
 
 def _encoded(message: Request | Reply) -> bytes:

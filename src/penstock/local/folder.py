@@ -3,6 +3,7 @@
 platform.json       the shape of the cluster: written once, ports and version may change
 launch.json         how the supervisor calls Java: written by each `up`
 spark.json          the shape of the Spark cluster, if there is one, and how it is started
+registry.json       where the schema registry listens
 supervisor.json     where the running supervisor listens; meaningless unless its lock is held
 supervisor.lock     held by the supervisor as long as it lives: the only sign of life
 operation.lock      held by `up` and `down` while they work
@@ -22,6 +23,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.local.broker import BrokerShape, ClusterShape, Folders
+from penstock.local.registry_part import RegistryShape
 from penstock.local.spark_cluster import (
     SparkCommand,
     SparkLaunch,
@@ -124,6 +126,20 @@ class PlatformFolder:
         """Remove the record of the Spark cluster."""
         (self.root / "spark.json").unlink(missing_ok=True)
 
+    @property
+    def has_registry(self) -> bool:
+        """Whether a registry belongs to the platform."""
+        return (self.root / "registry.json").exists()
+
+    def load_registry(self) -> RegistryShape:
+        """Return where the registry listens."""
+        with _readable(self.root / "registry.json") as fields:
+            return RegistryShape(**fields)
+
+    def save_registry(self, shape: RegistryShape) -> None:
+        """Record where the registry listens."""
+        _save(self.root / "registry.json", shape)
+
     def load_contact(self) -> Contact | None:
         """Return where the supervisor listens, or None while it does not."""
         path = self.root / "supervisor.json"
@@ -220,7 +236,9 @@ def _spark_launch(fields: dict[str, Any]) -> SparkLaunch:
     return SparkLaunch(**paths, jars=jars, options=tuple(fields["options"]))
 
 
-def _save(path: Path, value: ClusterShape | Launch | Contact | SparkCommand) -> None:
+def _save(
+    path: Path, value: ClusterShape | Launch | Contact | SparkCommand | RegistryShape
+) -> None:
     """Write `value` so that a reader finds the old file or the new one, never half of it."""
     scratch = path.with_suffix(f".{os.getpid()}.tmp")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

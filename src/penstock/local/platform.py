@@ -29,6 +29,7 @@ from penstock.local.broker import (
 from penstock.local.control import (
     BrokerState,
     BrokerStatus,
+    RegistryStatus,
     SparkStatus,
     SupervisorSilentError,
     Verb,
@@ -46,6 +47,13 @@ from penstock.local.folder import Launch, PlatformFolder
 from penstock.local.ports import is_free
 from penstock.local.preflight import check_machine, check_version
 from penstock.local.processes import MARKER, end_processes, find_processes
+from penstock.local.registry_part import REGISTRY
+from penstock.local.registry_start import (
+    await_registry,
+    begin_registry,
+    record_registry,
+    registry_orphan,
+)
 from penstock.local.spark_start import record_spark, spark_orphans, start_spark
 
 if TYPE_CHECKING:
@@ -53,7 +61,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from penstock.names import BrokerId, PlatformName
-    from penstock.settings import JavaSettings, PlatformSettings
+    from penstock.settings import JavaSettings, PlatformSettings, Settings
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -78,12 +86,14 @@ class PlatformStatus:
     spark_master: str | None = None
     """What goes into `spark.master`; None: the platform has no Spark cluster."""
 
+    registry: RegistryStatus | None = None
     supervisor_pid: int | None = None
     kafka_version: str | None = None
 
     def resident_bytes(self) -> dict[int, int]:
         """Return the memory of each process of the platform, by process id."""
-        parts: list[BrokerStatus | SparkStatus] = [*self.brokers, *self.spark]
+        parts: list[BrokerStatus | SparkStatus | RegistryStatus] = [*self.brokers, *self.spark]
+        parts += [self.registry] if self.registry else []
         pids = [*(part.pid for part in parts), self.supervisor_pid]
         return {pid: _resident_bytes(pid) for pid in pids if pid is not None}
 
@@ -110,7 +120,7 @@ def _explaining_faults(
 
 
 class Platform:
-    """Kafka on this machine, and Spark if it is wanted, under a name."""
+    """Kafka and a schema registry on this machine, and Spark if it is wanted, under a name."""
 
     def __init__(self, settings: PlatformSettings) -> None:
         self.name = settings.name
@@ -125,6 +135,7 @@ class Platform:
         *,
         brokers: int | None = None,
         spark_workers: int | None = None,
+        registry_port: int | None = None,
         emit: Emit = ignore,
     ) -> PlatformStatus:
         """Start the platform, or find it running; return when a record went in and out.
@@ -134,6 +145,8 @@ class Platform:
             brokers: how many; None means as many as it has, or the configured number if new.
             spark_workers: how many workers Spark's cluster has, 0 for no cluster; None means as
                 many as it has.
+            registry_port: where the registry listens, 0 for any free port; None means where it
+                was, or at the usual port if it is new and the port is free.
             emit: told of each step.
 
         Raises:
@@ -142,20 +155,21 @@ class Platform:
         with self.folder.operation(lambda: emit(StepStarted(step="waiting for the other command"))):
             if self.folder.is_supervised():
                 self._check_broker_count(self.folder.load_shape(), brokers)
-                self._start_brokers(emit)
-                self._start_spark(java, spark_workers, emit)
+                if not self.folder.has_registry:
+                    self._record_registry(registry_port)
+                self._start_parts(java, spark_workers, emit)
                 return self.status()
             self._end_orphans(emit)
             shape = self._shape(brokers)
             check_machine(shape, self.folder)
+            self._record_registry(registry_port)
             command = self._prepare(shape, java, emit)
             try:
                 # The supervisor needs half a second to come up; formatting needs a whole one.
                 supervisor = self._spawn_supervisor()
                 ensure_formatted(command, shape.brokers)
                 self._await_contact(supervisor)
-                self._start_brokers(emit)
-                self._start_spark(java, spark_workers, emit)
+                self._start_parts(java, spark_workers, emit)
             except BaseException:
                 self._end(emit)
                 raise
@@ -192,6 +206,7 @@ class Platform:
             brokers=reply.brokers if reply else self._orphans(shape),
             spark=reply.spark if reply else spark_orphans(self.folder.root, spark),
             spark_master=spark.master_url if spark else None,
+            registry=reply.registry if reply else registry_orphan(self.folder),
             supervisor_pid=contact.pid if contact else None,
             kafka_version=shape.kafka_version,
         )
@@ -223,6 +238,7 @@ class Platform:
         spark = self.folder.load_spark().shape.nodes if self.folder.has_spark else ()
         parts = [broker.name for broker in self.folder.load_shape().brokers]
         parts += [node.name for node in spark]
+        parts += [REGISTRY] if self.folder.has_registry else []
         if component not in (*parts, "supervisor"):
             raise UnknownComponentError(component, known=[*parts, "supervisor"])
         return self.folder.folders.log(component)
@@ -237,6 +253,19 @@ class Platform:
         if not self.folder.is_supervised():
             raise PlatformNotRunningError(self.name)
         return self.folder.load_shape().bootstrap
+
+    def registry_url(self) -> str:
+        """Return the address of the registry.
+
+        Raises:
+            PlatformNotRunningError: there is none.
+        """
+        if not (self.folder.is_supervised() and self.folder.has_registry):
+            raise PlatformNotRunningError(self.name)
+        return self.folder.load_registry().url
+
+    def _record_registry(self, port: int | None) -> None:
+        record_registry(self.folder, port=port, any_port=self._settings.port == 0)
 
     def _shape(self, brokers: int | None) -> ClusterShape:
         """Return the recorded shape with today's settings, or a new one."""
@@ -308,6 +337,13 @@ class Platform:
             time.sleep(_PAUSE_SECONDS)
         # It is meant to outlive this process, which therefore never collects its exit status.
         supervisor.returncode = 0
+
+    def _start_parts(self, java: JavaSettings, spark_workers: int | None, emit: Emit) -> None:
+        """Start what does not run, the registry beside the brokers: it waits for them."""
+        begin_registry(self.folder)
+        self._start_brokers(emit)
+        await_registry(self.folder, emit)
+        self._start_spark(java, spark_workers, emit)
 
     def _start_brokers(self, emit: Emit) -> None:
         """Start what does not run, and return when a record went in and out."""
@@ -430,3 +466,12 @@ def _resident_bytes(pid: int) -> int:
 def bootstrap_of(platform: PlatformSettings) -> str:
     """Return the addresses of the running platform's brokers."""
     return Platform(platform).bootstrap()
+
+
+def registry_url(settings: Settings) -> str:
+    """Return where the registry is: the address that is set, else the local platform's.
+
+    Raises:
+        PlatformNotRunningError: none is set, and the platform does not run.
+    """
+    return settings.registry.url or Platform(settings.platform).registry_url()

@@ -1,4 +1,4 @@
-"""The supervisor: a small process that keeps the brokers of one platform alive, and its Spark.
+"""The supervisor: a small process that keeps alive the brokers of one platform and what is beside.
 
 It outlives the terminal that started it, starts and stops brokers as it is told on its control
 port, restarts what crashes with growing pauses, and takes every child down with itself. One thread
@@ -29,6 +29,7 @@ from penstock.local.control import (
     BrokerState,
     BrokerStatus,
     ControlPort,
+    RegistryStatus,
     Reply,
     Request,
     SparkStatus,
@@ -38,6 +39,7 @@ from penstock.local.exits import describe_exit, log_size
 from penstock.local.folder import PlatformFolder
 from penstock.local.ports import is_listening
 from penstock.local.processes import MARKER
+from penstock.local.registry_part import REGISTRY, RegistryShape, spawn_registry
 from penstock.local.spark_cluster import SparkNode
 
 if TYPE_CHECKING:
@@ -85,9 +87,9 @@ class ShutDown:
 
 @dataclass
 class Child:
-    """What the supervisor remembers of one broker, or of one process of Spark."""
+    """What the supervisor remembers of one broker, of the registry, or of a process of Spark."""
 
-    shape: BrokerShape | SparkNode
+    shape: BrokerShape | SparkNode | RegistryShape
     process: subprocess.Popen[bytes] | None = None
     state: BrokerState = BrokerState.STOPPED
     since: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -130,16 +132,31 @@ class Child:
             last_exit=self.last_exit,
         )
 
+    def registry_status(self, shape: RegistryShape) -> RegistryStatus:
+        """Return what clients may know of the registry."""
+        return RegistryStatus(
+            port=shape.port,
+            url=shape.url,
+            state=self.state,
+            pid=self.process.pid if self.process else None,
+            since=self.since.isoformat(timespec="seconds"),
+            restarts=self.restarts,
+            last_exit=self.last_exit,
+        )
+
 
 class Supervisor:
-    """Keeps the brokers of one platform, and its Spark, as they should be."""
+    """Keeps the brokers of one platform, its registry and its Spark as they should be."""
 
     def __init__(
-        self, command: BrokerCommand, wanted_spark: Callable[[], SparkCommand | None]
+        self,
+        command: BrokerCommand,
+        wanted_spark: Callable[[], SparkCommand | None],
+        wanted_registry: Callable[[], RegistryShape],
     ) -> None:
-        """Supervise what `command` starts, and the Spark that is wanted when it is asked for."""
+        """Supervise what `command` starts, and what else is wanted when it is asked for."""
         self._command = command
-        self._wanted_spark = wanted_spark
+        self._wanted_spark, self._wanted_registry = wanted_spark, wanted_registry
         self._spark: SparkCommand | None = None
         self._events: queue.SimpleQueue[Exited | Asked | ShutDown] = queue.SimpleQueue()
         self._children = {shape.name: Child(shape) for shape in command.shape.brokers}
@@ -225,6 +242,8 @@ class Supervisor:
             case SparkNode() as node:
                 assert self._spark is not None  # noqa: S101 - such children come with a command
                 return self._spark.spawn(node)
+            case RegistryShape() as registry:
+                return spawn_registry(registry, self._command.folders)
 
     def _new_recording(self, broker: BrokerShape) -> Path | None:
         """Return where this start shall record its classes, if it shall.
@@ -249,6 +268,8 @@ class Supervisor:
             child.enter(BrokerState.STOPPED)
             if isinstance(child.shape, SparkNode):
                 self._fit_spark()  # it made room, perhaps for another of its name
+            if self._ending and isinstance(child.shape, RegistryShape):
+                self._end()
             return
         child.last_exit = describe_exit(
             self._command.folders, child.shape, process.returncode, log_start=child.log_start
@@ -272,6 +293,8 @@ class Supervisor:
                 self._end()
             case Verb.FIT_SPARK:
                 self._fit_spark()
+            case Verb.START_REGISTRY:
+                self._start_registry()
             case Verb.START | Verb.STOP | Verb.KILL:
                 refusal = self._on_broker_request(request)
         return self._reply(refusal)
@@ -279,13 +302,23 @@ class Supervisor:
     def _reply(self, refusal: str | None) -> Reply:
         brokers: list[BrokerStatus] = []
         spark: list[SparkStatus] = []
+        registry: RegistryStatus | None = None
         for child in self._children.values():
             match child.shape:
                 case BrokerShape() as broker:
                     brokers.append(child.broker_status(broker))
                 case SparkNode() as node:
                     spark.append(child.spark_status(node))
-        return Reply(brokers=tuple(brokers), spark=tuple(spark), refusal=refusal)
+                case RegistryShape() as shape:
+                    registry = child.registry_status(shape)
+        return Reply(brokers=tuple(brokers), spark=tuple(spark), registry=registry, refusal=refusal)
+
+    def _start_registry(self) -> None:
+        child = self._children.get(REGISTRY)
+        if self._ending or (child is not None and child.process is not None):
+            return
+        child = self._children[REGISTRY] = Child(self._wanted_registry())
+        self._start(child)
 
     def _fit_spark(self) -> None:
         """Start what the wanted cluster has and does not run, and stop what it does not have."""
@@ -336,9 +369,13 @@ class Supervisor:
             child.process.terminate()
 
     def _end(self) -> None:
+        """Stop all; the brokers only when the registry has told them that it goes."""
         self._ending = True
+        registry = self._children.get(REGISTRY)
+        is_served = registry is not None and registry.process is not None
         for child in self._children.values():
-            if child.state is not BrokerState.STOPPING:
+            waits = is_served and isinstance(child.shape, BrokerShape)
+            if not waits and child.state is not BrokerState.STOPPING:
                 self._stop(child, force=False)
 
 
@@ -370,7 +407,11 @@ def main(argument: str) -> int:
         shape=folder.load_shape(),
         folders=folder.folders,
     )
-    supervisor = Supervisor(command, lambda: folder.load_spark() if folder.has_spark else None)
+    supervisor = Supervisor(
+        command,
+        lambda: folder.load_spark() if folder.has_spark else None,
+        folder.load_registry,
+    )
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: supervisor.request_shut_down())
     port = ControlPort(supervisor.answer)

@@ -18,6 +18,7 @@ from penstock.settings.errors import (
 from penstock.settings.loading import FILE_NAME, MASK, find_settings_file, load_settings, shown_conf
 from penstock.settings.model import (
     DEFAULT_PLATFORM,
+    DEFAULT_SCHEMAS_TOPIC,
     ClusterSettings,
     JavaSettings,
     Location,
@@ -37,6 +38,7 @@ from penstock.settings.spark_conf import OWNED as OWNED_SPARK_SETTINGS
 
 __all__ = [
     "DEFAULT_PLATFORM",
+    "DEFAULT_SCHEMAS_TOPIC",
     "FILE_NAME",
     "MASK",
     "OWNED_SPARK_SETTINGS",

@@ -24,6 +24,7 @@ from penstock.kafka.tables.topic import partition_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from confluent_kafka import Message
     from confluent_kafka import TopicPartition as ClientPartition
 
     from penstock.kafka.admin import Admin
@@ -38,6 +39,8 @@ _SESSION_SECONDS = 6.0
 _MAX_POLL_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 _RECONNECT_MILLISECONDS = 1000
+# To leave takes milliseconds; without Kafka the others find out by themselves.
+_END_SECONDS = 2.0
 
 
 def leader_of(admin: Admin, group: GroupId, topic: TopicName) -> str | None:
@@ -74,8 +77,8 @@ class Candidacy:
         on_deposed: Callable[[], None],
     ) -> None:
         self._topic, self._on_elected, self._on_deposed = topic, on_elected, on_deposed
-        complaints = Complaints(connection.bootstrap, action=f"join group `{group}`")
-        self._client = Consumer(_client_config(connection, group, address, complaints))
+        self._complaints = Complaints(connection.bootstrap, action=f"join group `{group}`")
+        self._client = Consumer(_client_config(connection, group, address, self._complaints))
         self._stopping, self._standing_again = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._stand, name="registry-election", daemon=True)
         self.fault: Exception | None = None
@@ -92,13 +95,13 @@ class Candidacy:
     def close(self) -> None:
         """Leave the group, so that another can lead at once."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(_END_SECONDS)
 
     def _stand(self) -> None:
         try:
             self._subscribe()
             while not self._stopping.is_set():
-                self._client.poll(_POLL_SECONDS)
+                self._look(self._client.poll(_POLL_SECONDS))
                 if self._standing_again.is_set():
                     self._standing_again.clear()
                     self._client.unsubscribe()
@@ -109,6 +112,13 @@ class Candidacy:
         finally:
             self._on_deposed()
             self._client.close()
+
+    def _look(self, message: Message | None) -> None:
+        error = message.error() if message is not None else None
+        if error is not None:
+            self._complaints.note(error)
+        if refusal := self._complaints.refusal():
+            raise refusal
 
     def _subscribe(self) -> None:
         self._client.subscribe(

@@ -134,6 +134,14 @@ class SchemasLog:
         """Why the topic is not followed any more; None while it is."""
         return self._folding.fault
 
+    def cluster_id(self) -> str:
+        """Return the id of the cluster that holds the topic.
+
+        Raises:
+            ClusterUnreachableError: no broker answered.
+        """
+        return self._admin.metadata().cluster_id or ""
+
     def enter(self, *, transactional_id: str, timeout_seconds: float) -> None:
         """Become the only writer, and return when all that others have committed is folded.
 
