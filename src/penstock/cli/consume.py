@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from penstock.cli.format_options import format_options
 from penstock.cli.options import PLACE, SPAN, cluster_options, connect, json_option
 from penstock.errors import UsageError
 from penstock.names import nearest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import timedelta
 
+    from penstock.cli.record_formats import DecodedRecord, RecordDecoder
     from penstock.cli.record_output import RecordWriter
     from penstock.kafka import Connection, Consumer, Filter, Record, StartingPoint
 
@@ -182,6 +184,7 @@ class _Columns(click.ParamType["tuple[str, ...]"]):
     "timestamp, key, headers. Tabs separate them.",
 )
 @click.option("--details", is_flag=True, help="All columns.")
+@format_options
 @json_option
 @cluster_options
 def consume(bootstrap: str | None, profile: str | None, **options: Any) -> None:  # noqa: ANN401 - click hands over each option by its own type
@@ -198,12 +201,16 @@ def consume(bootstrap: str | None, profile: str | None, **options: Any) -> None:
       penstock consume orders --last 10 --details
       penstock consume orders --follow --group audit
       penstock consume --regex 'orders-.*' --from 6h --where '/amount > 100' --json
+      penstock consume users --value-format avro --last 3
     """
+    from penstock.cli.record_formats import opened_decoder
+
     request = _request(options)
     writer = _writer(options, flush_each=request.follow or request.group is not None)
     tally = _Tally()
     try:
-        end = _read(connect(bootstrap, profile), request, writer.write, tally)
+        with opened_decoder(options, profile) as decoder:
+            end = _read(connect(bootstrap, profile), request, decoder, writer.write, tally)
         writer.flush()
     finally:
         tally.clear_progress()
@@ -271,7 +278,11 @@ def _writer(options: dict[str, Any], *, flush_each: bool) -> RecordWriter:
 
 
 def _read(
-    connection: Connection, request: Request, write: Callable[[Record], None], tally: _Tally
+    connection: Connection,
+    request: Request,
+    decoder: RecordDecoder | None,
+    write: Callable[[Record], None],
+    tally: _Tally,
 ) -> End:
     """Hand the records that were asked for to `write`, and return why it ended."""
     from penstock.kafka import stopping_on_signals
@@ -281,9 +292,10 @@ def _read(
         _Stopper(consumer, request.timeout) as stopper,
         stopping_on_signals(stopper),
     ):
-        for record in records:
+        for stored in records:
             stopper.postpone()
             tally.scanned += 1
+            record = stored if decoder is None else tally.counted(decoder.decoded(stored))
             if all(item.matches(record) for item in request.filters):
                 tally.clear_progress()
                 write(record)
@@ -390,10 +402,15 @@ class _Tally:
     """How many records were read and written, and a line about it while nothing is written."""
 
     def __init__(self) -> None:
-        self.scanned = self.matched = 0
+        self.scanned = self.matched = self.undecodable = 0
         self._is_shown = False
         self._is_watched = sys.stderr.isatty()
         self._next_line = time.monotonic() + _PROGRESS_AFTER_SECONDS
+
+    def counted(self, record: DecodedRecord) -> DecodedRecord:
+        """Return `record`, after counting whether it could be decoded."""
+        self.undecodable += record.is_undecodable
+        return record
 
     def show_progress(self) -> None:
         """Write how far scanning is, now and then, where somebody watches."""
@@ -418,4 +435,5 @@ class _Tally:
         else:
             counted = f"{self.scanned} record{plural}"
         committed = f", committed for group `{request.group}`" if request.group else ""
-        return f"{counted}{committed}; {end}"
+        undecodable = f", {self.undecodable} could not be decoded" if self.undecodable else ""
+        return f"{counted}{undecodable}{committed}; {end}"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import click
 
+from penstock.cli.format_options import format_options, schema_options
 from penstock.cli.options import SPAN, TIME, cluster_options, connect, json_option
 from penstock.cli.produce_summary import Summary, tell
 from penstock.cli.rendering import progress, show
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from penstock.cli.errors_file import ErrorsFile
+    from penstock.cli.record_formats import Encoders
     from penstock.cli.record_input import Line, Template
     from penstock.kafka import Connection, DeliveryReport, OutgoingRecord, Producer
 
@@ -162,6 +164,8 @@ class _Header(click.ParamType["tuple[str, str]"]):
     metavar="FILE",
     help="Where failed records and wrong lines go. Default: TOPIC.errors.jsonl.",
 )
+@schema_options
+@format_options
 @json_option
 @cluster_options
 def produce(bootstrap: str | None, profile: str | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click hands over each option by its own type
@@ -169,7 +173,8 @@ def produce(bootstrap: str | None, profile: str | None, *, as_json: bool, **opti
 
     The same key goes to the same partition as with Java's client. Nothing is sent twice or out of
     order by retries. Records that fail, and lines that are wrong, are put aside in the errors file
-    with their reason, and the exit status is 1; the others are sent.
+    with their reason, and the exit status is 1; the others are sent. With --value-format or
+    --key-format, JSON is checked against a schema of the registry and written in that format.
 
     \b
     Examples:
@@ -177,11 +182,15 @@ def produce(bootstrap: str | None, profile: str | None, *, as_json: bool, **opti
       penstock produce orders orders.jsonl --format json --key-pointer /customer/id
       echo 'ann|{"age": 41}' | penstock produce users --key-separator '|' --header source=shell
       penstock consume orders --json | penstock produce copy --format records
+      penstock produce users users.jsonl --value-format avro --value-schema user.avsc
     """
+    from penstock.cli.record_formats import opened_encoders
+
     request = _request(options)
     connection = connect(bootstrap, profile)
     _require_topic(connection, request.template)
-    summary = _run(connection, request)
+    with opened_encoders(request.template.topic, options, profile) as encoders:
+        summary = _run(connection, request, encoders)
     show(summary.as_json(), lambda: None, as_json=as_json)
     tell(summary)
     if summary.interrupted:
@@ -277,7 +286,7 @@ def _require_topic(connection: Connection, template: Template) -> None:
         raise UnknownPartitionError(template.topic, template.partition, partition_count=count)
 
 
-def _run(connection: Connection, request: Request) -> Summary:
+def _run(connection: Connection, request: Request, encoders: Encoders) -> Summary:
     from penstock.cli.errors_file import ErrorsFile
     from penstock.cli.record_input import lines_of
 
@@ -285,7 +294,7 @@ def _run(connection: Connection, request: Request) -> Summary:
         click.echo("type records, one per line; Ctrl-D ends", err=True)
     errors = ErrorsFile(request.errors_file, named=request.errors_file_is_named)
     started = time.monotonic()
-    run = _Run(_opened(connection, request), request, errors)
+    run = _Run(_opened(connection, request), request, errors, encoders)
     interrupted = False
     try:
         with _ticker(request, run.producer) as tick:
@@ -339,8 +348,11 @@ def _opened(connection: Connection, request: Request) -> Producer:
 class _Run:
     """Turns lines into records, sends them as asked, and puts aside what fails."""
 
-    def __init__(self, producer: Producer, request: Request, errors: ErrorsFile) -> None:
+    def __init__(
+        self, producer: Producer, request: Request, errors: ErrorsFile, encoders: Encoders
+    ) -> None:
         self.producer = producer
+        self._encoders = encoders
         self._taken = self._accepted = 0
         self._request = request
         self._errors = errors
@@ -362,10 +374,11 @@ class _Run:
         """Send what `line` describes."""
         from penstock.cli.record_input import InvalidInputError, record_of
         from penstock.kafka import DeliveryError
+        from penstock.kafka.formats import UnfitRecordError
 
         try:
-            record = record_of(line.data, self._request.template)
-        except InvalidInputError as err:
+            record = record_of(line.data, self._request.template, self._encoders)
+        except (InvalidInputError, UnfitRecordError) as err:
             self._errors.put_line(line, err)
             return
         if record is None:

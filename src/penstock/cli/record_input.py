@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
+from penstock.cli.record_formats import Encoders
 from penstock.errors import Origin, PenstockError
 from penstock.kafka import (
     MISSING,
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from penstock.kafka import Pointer
+    from penstock.kafka.formats import Encoder
     from penstock.names import TopicName
 
 STDIN = Path("-")
+NO_ENCODERS = Encoders()
 
 
 class InvalidInputError(PenstockError):
@@ -88,50 +91,56 @@ def _numbered(file: Iterable[bytes], path: Path) -> Iterator[Line]:
         yield Line(data.removesuffix(b"\n").removesuffix(b"\r"), Origin(path, number))
 
 
-def record_of(line: bytes, template: Template) -> OutgoingRecord | None:
+def record_of(
+    line: bytes, template: Template, encoders: Encoders = NO_ENCODERS
+) -> OutgoingRecord | None:
     """Return the record that `line` describes; None for a blank line between JSON lines.
+
+    With an encoder, the key or value is JSON, and is written in a registry format.
 
     Raises:
         InvalidInputError: the line is not what the format asks for.
+        UnfitRecordError: the JSON does not fit the schema to write with.
     """
     match template.input_format:
         case InputFormat.LINES:
-            return _from_text(line, template)
+            return _from_text(line, template, encoders)
         case InputFormat.JSON:
-            return _from_json(line, template) if line.strip() else None
+            return _from_json(line, template, encoders) if line.strip() else None
         case InputFormat.RECORDS:
-            return _from_record(line, template) if line.strip() else None
+            return _from_record(line, template, encoders) if line.strip() else None
         case _:
             assert_never(template.input_format)
 
 
-def _from_text(line: bytes, template: Template) -> OutgoingRecord:
+def _from_text(line: bytes, template: Template, encoders: Encoders) -> OutgoingRecord:
     if template.key_separator is None:
-        return _built(template, key=None, value=line)
+        return _built(template, encoders, key=None, value=line)
     key, separator, value = line.partition(template.key_separator)
     if not separator:
         raise InvalidInputError(
             reason=f"has no `{template.key_separator.decode()}` between key and value",
             hint="correct it, or choose another `--key-separator`",
         )
-    return _built(template, key=key, value=value)
+    return _built(template, encoders, key=key, value=value)
 
 
-def _from_json(line: bytes, template: Template) -> OutgoingRecord:
+def _from_json(line: bytes, template: Template, encoders: Encoders) -> OutgoingRecord:
     document = _parsed(line)
     if template.key_pointer is None:
-        return _built(template, key=None, value=line)
+        return _built(template, encoders, key=None, value=line)
     found = value_at(template.key_pointer, document)
     if found is MISSING or found is None:
         raise InvalidInputError(
             reason=f"has nothing at `/{'/'.join(template.key_pointer)}`",
             hint="correct it, or choose another `--key-pointer`",
         )
-    key = found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
-    return _built(template, key=key, value=line)
+    is_text = isinstance(found, str) and encoders.key is None
+    key = str(found) if is_text else json.dumps(found, separators=(",", ":"))
+    return _built(template, encoders, key=key, value=line)
 
 
-def _from_record(line: bytes, template: Template) -> OutgoingRecord:
+def _from_record(line: bytes, template: Template, encoders: Encoders) -> OutgoingRecord:
     document = _parsed(line)
     if not isinstance(document, dict) or not {"value", "value_base64"} & document.keys():
         raise InvalidInputError(
@@ -143,8 +152,9 @@ def _from_record(line: bytes, template: Template) -> OutgoingRecord:
         raise _not_a_record(reason="`headers` is not a list")
     return _built(
         template,
-        key=_content(document, "key"),
-        value=_content(document, "value"),
+        NO_ENCODERS,  # what is encoded is so by now; base64 stands for the bytes themselves
+        key=_content(document, "key", encoders.key),
+        value=_content(document, "value", encoders.value),
         headers=tuple(_header(header) for header in headers),
         timestamp=_timestamp(document.get("timestamp")),
     )
@@ -152,23 +162,31 @@ def _from_record(line: bytes, template: Template) -> OutgoingRecord:
 
 def _built(
     template: Template,
+    encoders: Encoders,
     *,
     key: str | bytes | None,
     value: str | bytes | None,
     headers: tuple[tuple[str, str | bytes | None], ...] = (),
     timestamp: datetime | None = None,
 ) -> OutgoingRecord:
+    is_null = isinstance(value, bytes) and value == template.null_value
     try:
         return outgoing_record(
             template.topic,
-            None if isinstance(value, bytes) and value == template.null_value else value,
-            key=key,
+            None if is_null else _encoded(value, encoders.value),
+            key=_encoded(key, encoders.key),
             headers=(*headers, *template.headers),
             partition=template.partition,
             timestamp=template.timestamp or timestamp,
         )
     except InvalidRecordError as err:
         raise InvalidInputError(reason=f"cannot be sent: {err.message}", hint=err.hint) from err
+
+
+def _encoded(text: str | bytes | None, encoder: Encoder | None) -> str | bytes | None:
+    if encoder is None or text is None:
+        return text
+    return encoder.encode(_parsed(text if isinstance(text, bytes) else text.encode()))
 
 
 def _parsed(line: bytes) -> object:
@@ -187,10 +205,14 @@ def _header(header: object) -> tuple[str, str | bytes | None]:
     return header["name"], _content(header, "value")
 
 
-def _content(document: dict[str, object], name: str) -> str | bytes | None:
+def _content(
+    document: dict[str, object], name: str, encoder: Encoder | None = None
+) -> str | bytes | None:
     text, encoded = document.get(name), document.get(f"{name}_base64")
     if text is not None and encoded is not None:
         raise _not_a_record(reason=f"it has both `{name}` and `{name}_base64`")
+    if text is not None and encoder is not None:
+        return encoder.encode(text)
     if text is not None and not isinstance(text, str):
         raise _not_a_record(reason=f"`{name}` is not a text")
     if encoded is None:

@@ -11,6 +11,7 @@ import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, BinaryIO
 
+from penstock.cli.record_formats import DecodedRecord, with_documents
 from penstock.kafka.records import as_json
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ def as_line(columns: Sequence[Column], record: Record) -> bytes:
 
 def as_json_line(record: Record) -> bytes:
     """Return `record` as `penstock produce --format records` reads it."""
-    return json.dumps(as_json(record), ensure_ascii=False).encode("utf-8", "surrogateescape")
+    shown = as_json(record)
+    if isinstance(record, DecodedRecord):
+        shown = with_documents(shown, record)
+    return json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
 def for_terminal(line: bytes) -> bytes:

@@ -8,20 +8,30 @@ class UnfitRecordError(PenstockError):
 
     code = "PEN-750"
 
-    def __init__(self, path: str, reason: str, *, advice: str | None = None) -> None:
+    def __init__(
+        self, path: str, reason: str, *, advice: str | None = None, side: str = "value"
+    ) -> None:
         """Say what is wrong.
 
         Args:
             path: The field as a JSON pointer; empty for the value as a whole.
             reason: What was found and what was expected, following the name of the field.
             advice: What was probably meant.
+            side: Whether it is of the key or the value of a record.
         """
         super().__init__(
-            f"`{path}` {reason}" if path else f"the value {reason}",
-            hint=advice or "correct it; `penstock schemas show` prints the schema",
+            f"field `{path}` of the {side} {reason}" if path else f"the {side} {reason}",
+            hint=advice or "correct it; `penstock schemas show SUBJECT` prints the schema",
         )
         self.path = path
         self.reason = reason
+        self.advice = advice
+
+    def in_schema(self, subject: str, version: int | None, *, side: str) -> "UnfitRecordError":
+        """Return the error with the schema that it is about."""
+        show = f"penstock schemas show {subject} {version}"
+        advice = self.advice or f"correct it; `{show}` prints the schema"
+        return UnfitRecordError(self.path, self.reason, advice=advice, side=side)
 
 
 class UndecodableRecordError(PenstockError):

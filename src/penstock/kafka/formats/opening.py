@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-from penstock.kafka.formats.errors import WrongSchemaTypeError
+from penstock.kafka.formats.errors import UnfitRecordError, WrongSchemaTypeError
 from penstock.schemas import SchemaType
 
 if TYPE_CHECKING:
@@ -67,6 +67,26 @@ def encoder(
         raise WrongSchemaTypeError(
             found=writer.type, wanted=registry_format.schema_type, schema=f"`{place.subject}`"
         )
+    return _Naming(_opened(registry_format, source, place, writer), place, writer)
+
+
+class _Naming:
+    """Adds the schema to what an encoder says about a field."""
+
+    def __init__(self, inner: Encoder, place: Place, writer: RegisteredSchema) -> None:
+        self._inner, self._place, self._version = inner, place, writer.version
+
+    def encode(self, document: object) -> bytes | None:
+        try:
+            return self._inner.encode(document)
+        except UnfitRecordError as err:
+            place = self._place
+            raise err.in_schema(place.subject, self._version, side=place.side) from None
+
+
+def _opened(
+    registry_format: RegistryFormat, source: SchemaSource, place: Place, writer: RegisteredSchema
+) -> Encoder:
     match registry_format:
         case RegistryFormat.AVRO:
             from penstock.kafka.formats.avro import AvroEncoder

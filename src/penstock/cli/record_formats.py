@@ -1,0 +1,222 @@
+"""Registry formats on the command line: what writes and reads records as the options ask.
+
+The options are in `format_options.py`, the formats in `penstock.kafka.formats`; how records are
+read from lines and written as lines is in `record_input.py` and `record_output.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.registry_access import opened_registry
+from penstock.errors import UsageError
+from penstock.kafka import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from penstock.cli.registry_access import RegistryAccess
+    from penstock.kafka.formats import Decoder, Encoder, Place, RegistryFormat, SchemaSource
+    from penstock.names import TopicName
+    from penstock.schemas import RegisteredSchema
+
+
+class NoWriterSchemaError(UsageError):
+    """A registry format was chosen, and there is no schema to write with."""
+
+    code = "PEN-754"
+
+    def __init__(self, subject: str, *, side: str) -> None:
+        super().__init__(
+            f"subject `{subject}` has no schema to write with",
+            hint=f"name a file with `--{side}-schema`, or register one: "
+            f"`penstock schemas register {subject} FILE`",
+        )
+
+
+class SchemaWithoutFormatError(UsageError):
+    """A schema was named, and no format that uses it."""
+
+    code = "PEN-755"
+
+    def __init__(self, side: str) -> None:
+        super().__init__(
+            f"`--{side}-schema` needs `--{side}-format`",
+            hint=f"add `--{side}-format avro`, or json-schema, protobuf",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoders:
+    """What writes keys and values in registry formats; None: they are sent as they are."""
+
+    key: Encoder | None = None
+    value: Encoder | None = None
+
+
+@contextmanager
+def opened_encoders(
+    topic: TopicName, options: Mapping[str, Any], profile: str | None
+) -> Iterator[Encoders]:
+    """Yield what the options of `penstock produce` ask for; schemas are registered or found."""
+    from penstock.kafka.formats import Place, Side
+
+    for side in Side:
+        if options[f"{side}_schema"] is not None and options[f"{side}_format"] is None:
+            raise SchemaWithoutFormatError(side)
+    if options["key_format"] is None and options["value_format"] is None:
+        yield Encoders()
+        return
+    with opened_registry(options["registry_url"], profile) as registry:
+        opened = {
+            side.value: _encoder(registry, Place(topic=topic, side=side), options) for side in Side
+        }
+        yield Encoders(**opened)
+
+
+def _encoder(registry: RegistryAccess, place: Place, options: Mapping[str, Any]) -> Encoder | None:
+    from penstock.kafka.formats import RegistryFormat, encoder
+
+    chosen = options[f"{place.side}_format"]
+    if chosen is None:
+        return None
+    writer = _writer_schema(registry, place, options[f"{place.side}_schema"])
+    click.echo(
+        f"{place.side}s are written as {place.subject} version {writer.version}, id {writer.id}",
+        err=True,
+    )
+    return encoder(RegistryFormat(chosen), registry.client, place, writer)
+
+
+def _writer_schema(registry: RegistryAccess, place: Place, file: Path | None) -> RegisteredSchema:
+    from penstock.registry.client_errors import NotRegisteredError
+    from penstock.registry.file_registration import register_file
+
+    if file is not None:
+        return register_file(registry.client, file, place.subject, folder=registry.folder)
+    try:
+        return registry.client.version(place.subject)
+    except NotRegisteredError as err:
+        raise NoWriterSchemaError(place.subject, side=place.side) from err
+
+
+class Content(StrEnum):
+    """What stands in the key or value of a record that was decoded."""
+
+    BYTES = "bytes"
+    DOCUMENT = "document"
+    UNDECODABLE = "undecodable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedRecord(Record):
+    """A record whose key or value is the JSON that its bytes stand for.
+
+    What cannot be decoded is an object with the reason and the bytes, so that a line stays a line
+    of JSON.
+    """
+
+    key_content: Content
+    value_content: Content
+
+    @property
+    def is_undecodable(self) -> bool:
+        """Whether key or value could not be decoded."""
+        return Content.UNDECODABLE in (self.key_content, self.value_content)
+
+
+class RecordDecoder:
+    """Decodes the records of any topic."""
+
+    def __init__(
+        self,
+        source: SchemaSource,
+        *,
+        key_format: RegistryFormat | None,
+        value_format: RegistryFormat | None,
+    ) -> None:
+        self._source = source
+        self._formats = {"key": key_format, "value": value_format}
+        self._decoders: dict[tuple[TopicName, str], Decoder | None] = {}
+
+    def decoded(self, record: Record) -> DecodedRecord:
+        """Return `record` with JSON in the place of what was encoded.
+
+        Raises:
+            PenstockError: the registry does not answer.
+        """
+        key, key_content = self._content(record, "key", record.key)
+        value, value_content = self._content(record, "value", record.value)
+        parts = {item.name: getattr(record, item.name) for item in fields(Record)}
+        parts |= {"key": key, "value": value}
+        return DecodedRecord(**parts, key_content=key_content, value_content=value_content)
+
+    def _content(
+        self, record: Record, side: str, data: bytes | None
+    ) -> tuple[bytes | None, Content]:
+        from penstock.kafka.formats import UndecodableRecordError
+
+        decoder = self._decoder(record.topic, side)
+        if decoder is None or data is None:
+            return data, Content.BYTES
+        try:
+            return _line(decoder.decode(data, record.headers)), Content.DOCUMENT
+        except UndecodableRecordError as err:
+            stored = base64.b64encode(data).decode("ascii")
+            shown = {"undecodable": err.reason, "base64": stored}
+            return _line(shown), Content.UNDECODABLE
+
+    def _decoder(self, topic: TopicName, side: str) -> Decoder | None:
+        from penstock.kafka.formats import Place, Side, decoder
+
+        if (topic, side) not in self._decoders:
+            chosen, place = self._formats[side], Place(topic=topic, side=Side(side))
+            self._decoders[topic, side] = (
+                None if chosen is None else decoder(chosen, self._source, place)
+            )
+        return self._decoders[topic, side]
+
+
+@contextmanager
+def opened_decoder(
+    options: Mapping[str, Any], profile: str | None
+) -> Iterator[RecordDecoder | None]:
+    """Yield what decodes records as the options of `penstock consume` ask, if they do."""
+    from penstock.kafka.formats import RegistryFormat
+
+    chosen = {
+        name: RegistryFormat(options[name]) if options[name] else None
+        for name in ("key_format", "value_format")
+    }
+    if not any(chosen.values()):
+        yield None
+        return
+    with opened_registry(options["registry_url"], profile) as registry:
+        yield RecordDecoder(registry.client, **chosen)
+
+
+def with_documents(shown: dict[str, object], record: DecodedRecord) -> dict[str, object]:
+    """Return a record as JSON shows it, with documents in the place of their texts."""
+    shown = dict(shown)
+    for side, content in (("key", record.key_content), ("value", record.value_content)):
+        if content is Content.BYTES:
+            continue
+        document = json.loads(str(shown.pop(side)))
+        if content is Content.DOCUMENT:
+            shown[side] = document
+        else:
+            shown[f"{side}_base64"] = document["base64"]
+            shown[f"{side}_error"] = document["undecodable"]
+    return shown
+
+
+def _line(document: object) -> bytes:
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
