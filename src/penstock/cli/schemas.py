@@ -108,7 +108,7 @@ def show_command(
     profile: str | None,
     as_json: bool,
 ) -> None:
-    """Print a schema: the latest version of a subject, another one, or that of an id.
+    """Print a schema, by subject and version or by id.
 
     \b
       penstock schemas show orders-value
@@ -143,10 +143,11 @@ def register(
     profile: str | None,
     as_json: bool,
 ) -> None:
-    """Register a file (.avsc, .json, .proto) as the next version of a subject.
+    """Register a file as the next version of a subject.
 
-    A schema that the subject already has keeps its version. A file of the project's schemas/ may
-    refer to others of it that are registered; `penstock schemas push` registers all.
+    Its name ends in .avsc, .json or .proto. A schema that the subject already has keeps its
+    version. A file of the project's schemas/ may refer to others of it that are registered;
+    `penstock schemas push` registers all.
 
     \b
       penstock schemas register orders-value order.avsc
@@ -231,7 +232,9 @@ def config(
     profile: str | None,
     as_json: bool,
 ) -> None:
-    """Show or set the compatibility level of a subject; without one, of the registry.
+    """Show or set compatibility levels.
+
+    That of a subject, or without one, of the registry.
 
     \b
       penstock schemas config orders-value
@@ -280,11 +283,16 @@ def mode(
     from penstock.registry.client import Mode
 
     _refuse_both(mode, unset=unset)
+    if unset and not subject:
+        raise SchemaOptionsError(
+            reason="the registry's own mode can be set, not removed",
+            hint="`penstock schemas mode --set READWRITE`",
+        )
     name = Subject(subject) if subject else None
     with opened_registry(registry_url, profile) as registry:
         if mode is not None:
             registry.client.set_mode(name, Mode(mode), force=force)
-        elif unset:
+        elif unset and name is not None:
             registry.client.clear_mode(name)
         counts = registry.client.mode(name)
     payload = {"subject": name, "mode": counts}

@@ -22,6 +22,8 @@ from penstock.cli.schema_views import (
 from penstock.names import Subject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from penstock.cli.registry_access import RegistryAccess
     from penstock.registry.checking import FileCheck
     from penstock.registry.file_references import FileGraph
@@ -36,23 +38,19 @@ _names_argument = click.argument("names", nargs=-1, metavar="[FILE|SUBJECT]...")
 def check(
     *, names: tuple[str, ...], registry_url: str | None, profile: str | None, as_json: bool
 ) -> None:
-    """Tell whether the schemas of the project could be registered; changes nothing.
+    """Check the schemas of the project against the registry.
 
-    Made for the job of a pull request: the exit status is 1 when a schema cannot be parsed or is
-    not compatible with what is registered, and each problem is listed with path, kind and reason.
-    What a schema refers to is checked with it.
+    Changes nothing. Made for the job of a pull request: the exit status is 1 when a schema cannot
+    be parsed or is not compatible with what is registered, and each problem is listed with path,
+    kind and reason. What a schema refers to is checked with it.
 
     \b
       penstock schemas check
       penstock schemas check schemas/orders-value.avsc --json
     """
-    from penstock.registry.pushing import ensure_registrable
-
     with opened_registry(registry_url, profile) as registry:
         _, checks = _checked(registry, names)
-    payload = [check_payload(item) for item in checks]
-    show(payload, lambda: print_checks(checks), as_json=as_json)
-    ensure_registrable(checks)
+    _tell(checks, as_json=as_json)
 
 
 @click.command()
@@ -78,18 +76,12 @@ def push(
       penstock schemas push --dry-run
       penstock schemas push orders-value
     """
-    from penstock.registry.pushing import ensure_registrable
     from penstock.registry.pushing import push as push_files
 
     with opened_registry(registry_url, profile) as registry:
         graph, checks = _checked(registry, names)
         if dry_run or any(item.finding.is_problem for item in checks):
-            show(
-                [check_payload(item) for item in checks],
-                lambda: print_checks(checks),
-                as_json=as_json,
-            )
-            return ensure_registrable(checks)
+            return _tell(checks, as_json=as_json)
         with progress() as emit:
             pushed = push_files(registry.client, graph, checks, emit)
     payload = [pushed_payload(item) for item in pushed]
@@ -109,10 +101,11 @@ def pull(
     profile: str | None,
     as_json: bool,
 ) -> None:
-    """Fetch the latest versions of subjects into the project's schemas/ folder.
+    """Fetch the latest schemas into the project.
 
-    Without subjects, all of them. What a schema refers to is fetched with it. A file that means
-    the same stays as it is; before others are overwritten, it asks.
+    They go to the folder schemas/; without subjects, all of them do. What a schema refers to is
+    fetched with it. A file that means the same stays as it is; before others are overwritten, it
+    asks.
 
     \b
       penstock schemas pull orders-value
@@ -145,7 +138,7 @@ def diff(
     profile: str | None,
     as_json: bool,
 ) -> None:
-    """Show what changed between two versions of a subject, or a version and a file.
+    """Show what changed between versions, or a version and a file.
 
     OLD and NEW are a version, `latest`, or a file. Without them: the latest version and the
     project's file. With one of them: a file is compared with the latest version, and the latest
@@ -171,6 +164,18 @@ def diff(
         "changes": [change_payload(item) for item in found],
     }
     show(payload, lambda: print_changes(before.name, after.name, found), as_json=as_json)
+
+
+def _tell(checks: Sequence[FileCheck], *, as_json: bool) -> None:
+    """Print what was found out, and fail if a schema cannot be registered."""
+    from penstock.registry.pushing import ensure_registrable
+
+    payload = [check_payload(item) for item in checks]
+    show(payload, lambda: print_checks(checks), as_json=as_json)
+    if not as_json:
+        ensure_registrable(checks)
+    elif any(item.finding.is_problem for item in checks):
+        click.get_current_context().exit(1)  # an error would be a second document
 
 
 def _checked(registry: RegistryAccess, names: tuple[str, ...]) -> tuple[FileGraph, list[FileCheck]]:

@@ -99,7 +99,9 @@ def subject_of(path: Path, *, root: Path) -> Subject:
 
 def path_of(subject: Subject, kind: SchemaType, *, root: Path) -> Path:
     """Return the file of a subject: never outside of `root`."""
-    steps = [_file_name(step) for step in subject.split("/")]
+    # A folder needs a name: where there is none, the slashes are no folders.
+    parts = subject.split("/") if "//" not in f"/{subject}/" else [subject]
+    steps = [_file_name(part) for part in parts]
     return root.joinpath(*steps[:-1], steps[-1] + _SUFFIX_OF[kind])
 
 
@@ -129,7 +131,7 @@ def chosen(files: Sequence[SchemaFile], names: Sequence[str]) -> list[SchemaFile
 def _file_name(step: str) -> str:
     """Return a part of a subject as a file name: `..` must not lead elsewhere."""
     if step.strip(".") == "":
-        return step.replace(".", "%2E") or "%"
+        return step.replace(".", "%2E")
     return quote(step, safe=" !#$&'()+,;=@[]{}~^`")
 
 

@@ -42,5 +42,5 @@ class AvroDecoder:
 
     def decode(self, data: bytes, headers: Sequence[Header]) -> object:
         """Return the value as JSON; raises `UndecodableRecordError`."""
-        with decoding():
+        with decoding(self._place, data, headers):
             return readable(self._deserializer(data, self._place.context(headers)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 
 from penstock.kafka.formats.errors import UnfitRecordError
-from penstock.kafka.formats.fields import below
+from penstock.kafka.formats.fields import below, mismatch, unknown_field
 from penstock.kafka.formats.lookup import client_for
 from penstock.kafka.formats.place import READING, WRITING, decoding
 from penstock.schemas.schema import in_order
@@ -60,7 +61,7 @@ class JsonSchemaDecoder:
 
     def decode(self, data: bytes, headers: Sequence[Header]) -> object:
         """Return the value; raises `UndecodableRecordError`."""
-        with decoding():
+        with decoding(self._place, data, headers):
             return self._deserializer(data, self._place.context(headers))
 
 
@@ -82,5 +83,30 @@ def _validator(schema: Schema) -> Validator:
 
 
 def _unfit(wrong: ValidationError) -> UnfitRecordError:
+    """Return the error with the field that is wrong, also where that is one which is not there."""
     path = reduce(below, wrong.absolute_path, "")
+    match wrong.validator:
+        case "required":
+            missing = next(name for name in wrong.validator_value if name not in wrong.instance)
+            return UnfitRecordError(below(path, missing), "is missing, and the schema requires it")
+        case "additionalProperties" if wrong.validator_value is False:
+            return _unknown(wrong, path)
+        case "type":
+            return mismatch(wrong.instance, f"of type {_types(wrong.validator_value)}", path)
     return UnfitRecordError(path, f"is not what the schema asks for: {wrong.message}")
+
+
+def _unknown(wrong: ValidationError, path: str) -> UnfitRecordError:
+    """Return the error for the first property that a closed schema does not have."""
+    schema = cast("dict[str, Any]", wrong.schema)
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    name = next(
+        name
+        for name in wrong.instance
+        if name not in known and not any(re.search(pattern, name) for pattern in patterns)
+    )
+    return unknown_field(name, known, schema.get("title", "the schema"), path)
+
+
+def _types(wanted: str | Sequence[str]) -> str:
+    return wanted if isinstance(wanted, str) else " or ".join(wanted)

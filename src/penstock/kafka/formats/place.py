@@ -27,6 +27,10 @@ WRITING: Mapping[str, Any] = {
 }
 
 
+_PREFIX_BYTES = 5  # a magic byte, and the id as four bytes
+_MAGIC_BYTES = (0, 1)  # an id follows, or a GUID
+
+
 class Side(StrEnum):
     """The key or the value of records."""
 
@@ -53,14 +57,29 @@ class Place:
         pairs = [(header.name, header.value) for header in headers]
         return SerializationContext(self.topic, MessageField(self.side.value), pairs)
 
+    def require_schema_id(self, data: bytes, headers: Sequence[Header]) -> None:
+        """Refuse bytes that cannot have been written with a registry.
+
+        Raises:
+            UndecodableRecordError: they do not begin with a schema id, nor has a header one.
+        """
+        if any(header.name == f"__{self.side}_schema_id" for header in headers):
+            return
+        if len(data) < _PREFIX_BYTES:
+            reason = f"it has {len(data)} bytes, and a schema id alone takes {_PREFIX_BYTES}"
+            raise UndecodableRecordError(reason)
+        if data[0] not in _MAGIC_BYTES:
+            raise UndecodableRecordError(reason="it does not begin with a schema id")
+
 
 @contextmanager
-def decoding() -> Iterator[None]:
+def decoding(place: Place, data: bytes, headers: Sequence[Header]) -> Iterator[None]:
     """Tell bytes that cannot be read from a registry that does not answer.
 
     Whatever a decoder stumbles over in bytes of another origin is a fault of these bytes; errors
     of ours are about the registry, and pass.
     """
+    place.require_schema_id(data, headers)
     try:
         yield
     except PenstockError:

@@ -53,7 +53,7 @@ class ProtobufDecoder:
 
     def decode(self, data: bytes, headers: Sequence[Header]) -> object:
         """Return the message as JSON; raises `UndecodableRecordError`."""
-        with decoding():
+        with decoding(self._place, data, headers):
             context = self._place.context(headers)
             named = SchemaId("PROTOBUF")
             dual_schema_id_deserializer(data, context, named)
