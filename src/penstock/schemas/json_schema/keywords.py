@@ -1,0 +1,167 @@
+"""Whether the keywords of a schema have values that its draft's meta-schema allows.
+
+The meta-schema is applied to one schema at a time, with its recursion cut: `documents.py` visits
+each subschema anyway. That, and remembering what was seen, makes a long schema take a fraction of
+a second instead of minutes.
+"""
+
+from functools import cache
+from typing import cast
+
+from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.protocols import Validator
+from jsonschema_specifications import REGISTRY as META_SCHEMAS
+
+from penstock.schemas.json_schema.assertions import strict
+from penstock.schemas.json_schema.drafts import Draft, Keywords
+from penstock.schemas.json_schema.patterns import PatternError, read_pattern
+from penstock.schemas.json_text import dump_json
+
+_RECURSIONS: tuple[Keywords, ...] = (
+    {"$ref": "#"},
+    {"$recursiveRef": "#"},
+    {"$dynamicRef": "#meta"},
+)
+_DEFINITIONS = ("definitions", "$defs")
+_MAX_TOLD_CHARS = 200
+
+
+class KeywordError(ValueError):
+    """A keyword has a value that the meta-schema forbids."""
+
+    def __init__(self, *, reason: str, way: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.way = way
+
+
+def check_keywords(schema: object, draft: Draft) -> bool | Keywords:
+    """Return `schema` when it is one, its subschemas left aside.
+
+    Raises:
+        KeywordError: it is not, for the keyword that the error's way leads to.
+    """
+    if isinstance(schema, bool):
+        # Where draft-04 has none, the keyword around it does not allow it.
+        return schema
+    if not isinstance(schema, dict):
+        raise KeywordError(reason=f"{_told(schema)} is not a schema, an object or a boolean is")
+    for keyword, value in schema.items():
+        if isinstance(value, str | int | float | bool):
+            error = _checked_scalar(draft, keyword, type(value), value)
+        else:
+            error = _checked(draft, keyword, value)
+        if error is not None:
+            raise error
+    _check_siblings(schema, draft)
+    _check_patterns(schema)
+    return schema
+
+
+def _check_siblings(schema: Keywords, draft: Draft) -> None:
+    """Draft-04 has `exclusiveMinimum` as a property of `minimum`, and not alone."""
+    if draft is not Draft.DRAFT_04:
+        return
+    for keyword, needed in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if keyword in schema and needed not in schema:
+            raise KeywordError(reason=f"`{keyword}` stands without `{needed}`")
+
+
+def _check_patterns(schema: Keywords) -> None:
+    patterns = schema.get("patternProperties")
+    named = [("patternProperties", name) for name in patterns] if isinstance(patterns, dict) else []
+    if isinstance(pattern := schema.get("pattern"), str):
+        named.append(("pattern", pattern))
+    for keyword, pattern in named:
+        try:
+            read_pattern(pattern)
+        except PatternError as error:
+            raise KeywordError(
+                reason=f"{_told(pattern)} is not a regular expression: {error}", way=(keyword,)
+            ) from error
+
+
+@cache
+def _rules(draft: Draft) -> dict[str, Validator]:
+    """Return what the meta-schema says of each keyword."""
+    meta = _flat_meta_schema(draft)
+    root = strict(draft)(meta)
+    properties = cast("Keywords", meta["properties"])
+    return {name: root.evolve(schema=rule) for name, rule in properties.items()}
+
+
+def _flat_meta_schema(draft: Draft) -> Keywords:
+    """Return one schema without recursion for the meta-schema and its vocabularies."""
+    main = cast("Keywords", draft.validator.META_SCHEMA)
+    flat: Keywords = {"properties": {}}
+    for source in (main, *_vocabularies(main)):
+        cut = cast("Keywords", _without_recursion(source, draft))
+        for part in ("properties", *_DEFINITIONS):
+            merged = cast("Keywords", flat.setdefault(part, {}))
+            merged |= cast("Keywords", cut.get(part, {}))
+    return flat
+
+
+def _vocabularies(main: Keywords) -> list[Keywords]:
+    address = str(main.get("$id", ""))
+    parts = cast("list[dict[str, str]]", main.get("allOf", []))
+    base = address.rpartition("/")[0]
+    return [META_SCHEMAS.contents(f"{base}/{part['$ref']}") for part in parts]
+
+
+def _without_recursion(value: object, draft: Draft) -> object:
+    if value in _RECURSIONS:
+        return {"type": "object" if draft is Draft.DRAFT_04 else ["object", "boolean"]}
+    if isinstance(value, dict):
+        return {name: _without_recursion(part, draft) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_without_recursion(part, draft) for part in value]
+    return value
+
+
+@cache
+def _checked_scalar(draft: Draft, keyword: str, _kind: type, value: object) -> KeywordError | None:
+    """Remember the answer; `_kind` keeps `1`, `1.0` and `true` apart."""
+    return _checked(draft, keyword, value)
+
+
+def _checked(draft: Draft, keyword: str, value: object) -> KeywordError | None:
+    rule = _rules(draft).get(keyword)
+    error = best_match(rule.iter_errors(value)) if rule else None
+    if error is None:
+        return None
+    # Where the meta-schema has alternatives, the one about the value says more than those about
+    # its type: `type` may be one of seven names, or a list of them.
+    told = next((one for one in error.context or () if one.validator != "type"), error)
+    way = (keyword, *(str(part) for part in error.absolute_path))
+    return KeywordError(reason=f"`{way[-1]}` is {_told(told.instance)}, {_wanted(told)}", way=way)
+
+
+def _wanted(error: ValidationError) -> str:
+    expected = error.validator_value
+    match error.validator:
+        case "type":
+            kinds = expected if isinstance(expected, list) else [expected]
+            return f"expected {' or '.join(_named(str(kind)) for kind in kinds)}"
+        case "enum":
+            return f"expected one of {_told(expected)}"
+        case "minimum":
+            return f"expected at least {expected}"
+        case "exclusiveMinimum":
+            return f"expected more than {expected}"
+        case "minItems":
+            return f"expected at least {expected} entry"
+        case "uniqueItems":
+            return "expected each entry once"
+        case "pattern":
+            return f"expected a text like `{expected}`"
+        case _:
+            return f"which the meta-schema forbids (`{error.validator}`)"
+
+
+def _named(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aio" else f"a {kind}"
+
+
+def _told(value: object) -> str:
+    text = dump_json(value)
+    return f"`{text[:_MAX_TOLD_CHARS]}{'…' if len(text) > _MAX_TOLD_CHARS else ''}`"

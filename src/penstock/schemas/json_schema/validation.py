@@ -1,0 +1,100 @@
+"""Whether a document fits a schema, and if not, where and why: asked before it is produced."""
+
+import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any, cast
+
+from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.protocols import Validator
+from referencing import Registry
+from referencing.jsonschema import SchemaRegistry, SchemaResource, specification_with
+
+from penstock.schemas.json_schema.assertions import dialect, strict
+from penstock.schemas.json_schema.documents import Document, Documents, Node, pointer
+from penstock.schemas.json_schema.drafts import Draft, Keywords
+from penstock.schemas.json_schema.schema import JsonSchema
+
+MAX_PROBLEMS = 5
+_MAX_TOLD_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One place where a document does not fit."""
+
+    path: str
+    """A JSON pointer into the document: `#/customer/email`."""
+
+    message: str
+
+
+def problems(schema: JsonSchema, document: object, *, limit: int = MAX_PROBLEMS) -> list[Problem]:
+    """Return the first reasons why `document` does not fit `schema`: empty if it does.
+
+    Nothing is fetched, and no pattern takes longer than its budget. A pattern that cannot be
+    evaluated (see `patterns.py`) is a problem of each value it is for.
+
+    Args:
+        schema: What the document has to fit.
+        document: What `json.loads` returns.
+        limit: At most so many reasons.
+    """
+    try:
+        found = list(islice(_validator(schema).iter_errors(document), limit))
+    except RecursionError:
+        return [Problem(path="#/", message="the document is nested too deeply to be checked")]
+    return [_told(error) for error in found]
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: JsonSchema) -> Validator:
+    """Return the schema's validator: many documents are checked against the same schema."""
+    documents = schema.documents
+    registry: SchemaRegistry = Registry().with_resources(
+        (address, _resource(documents, node))
+        for address, node in documents.resources.items()
+        if not node.way
+    )
+    contents = _resource(documents, documents.root).contents
+    return strict(documents.root.draft)(contents, registry=registry.crawl())
+
+
+def _resource(documents: Documents, root: Node) -> SchemaResource:
+    """Return a document for the library, which reads it as our validators do."""
+    contents = root.schema
+    if isinstance(contents, dict):
+        contents = _without_boolean_items(documents, root.document, contents)
+        contents = contents | {"$schema": dialect(root.draft)}
+    return specification_with(root.draft.address).create_resource(contents)
+
+
+def _without_boolean_items(
+    documents: Documents, document: Document, contents: Keywords
+) -> Keywords:
+    """Return the contents with `items` as objects: for 2019-09 the library fails on booleans."""
+    ways = [
+        node.way
+        for node in documents.nodes
+        if node.document is document
+        and node.way[-1:] == ("items",)
+        and isinstance(node.schema, bool)
+        and node.draft is Draft.DRAFT_2019_09
+    ]
+    changed: Any = copy.deepcopy(contents) if ways else contents
+    for way in ways:
+        around = changed
+        for step in way[:-1]:
+            around = around[int(step)] if isinstance(around, list) else around[step]
+        around["items"] = {} if around["items"] else {"not": {}}
+    return cast("Keywords", changed)
+
+
+def _told(error: ValidationError) -> Problem:
+    # Of the many errors of an `anyOf`, the one that is closest to a fit says the most.
+    closest = best_match([error]) or error
+    message = closest.message
+    if len(message) > _MAX_TOLD_CHARS:
+        message = f"{message[:_MAX_TOLD_CHARS]}…"
+    return Problem(path=pointer([str(part) for part in closest.absolute_path]), message=message)
