@@ -9,6 +9,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from penstock.kafka.formats.avro_values import AvroValues, readable
 from penstock.kafka.formats.lookup import client_for
 from penstock.kafka.formats.place import READING, WRITING, decoding
+from penstock.schemas import SchemaType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,9 @@ class AvroEncoder:
     def __init__(self, source: SchemaSource, place: Place, writer: RegisteredSchema) -> None:
         self._place = place
         self._values = AvroValues(source.parsed(writer))
-        self._serializer = AvroSerializer(client_for(source, writer), conf=dict(WRITING))
+        self._serializer = AvroSerializer(
+            client_for(source, SchemaType.AVRO, writer), conf=dict(WRITING)
+        )
 
     def encode(self, document: object) -> bytes | None:
         """Return the bytes for `document`; raises `UnfitRecordError` with the field."""
@@ -38,7 +41,9 @@ class AvroDecoder:
 
     def __init__(self, source: SchemaSource, place: Place) -> None:
         self._place = place
-        self._deserializer = AvroDeserializer(client_for(source), conf=dict(READING))
+        self._deserializer = AvroDeserializer(
+            client_for(source, SchemaType.AVRO), conf=dict(READING)
+        )
 
     def decode(self, data: bytes, headers: Sequence[Header]) -> object:
         """Return the value as JSON; raises `UndecodableRecordError`."""

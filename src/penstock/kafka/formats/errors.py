@@ -62,6 +62,13 @@ class UnknownSchemaIdError(UndecodableRecordError):
         super().__init__(f"schema id {schema_id} is not in the registry")
 
 
+class OtherSchemaTypeError(UndecodableRecordError):
+    """A record was written with a schema of another type than the format asked for."""
+
+    def __init__(self, schema_id: int, *, found: str, wanted: str) -> None:
+        super().__init__(f"schema id {schema_id} is of type {found}, not {wanted}")
+
+
 class WrongSchemaTypeError(UsageError):
     """The schema to write with is of another type than the format."""
 

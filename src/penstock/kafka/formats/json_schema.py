@@ -13,6 +13,7 @@ from penstock.kafka.formats.errors import UnfitRecordError
 from penstock.kafka.formats.fields import below, mismatch, unknown_field
 from penstock.kafka.formats.lookup import client_for
 from penstock.kafka.formats.place import READING, WRITING, decoding
+from penstock.schemas import SchemaType
 from penstock.schemas.schema import in_order
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class JsonSchemaEncoder:
     def __init__(self, source: SchemaSource, place: Place, writer: RegisteredSchema) -> None:
         self._place = place
         self._validator = _validator(source.parsed(writer))
-        client = client_for(source, writer)
+        client = client_for(source, SchemaType.JSON, writer)
         self._serializer = JSONSerializer(None, client, conf={**WRITING, **_UNCHECKED})
 
     def encode(self, document: object) -> bytes | None:
@@ -54,7 +55,7 @@ class JsonSchemaDecoder:
 
     def __init__(self, source: SchemaSource, place: Place) -> None:
         self._place = place
-        client = client_for(source)
+        client = client_for(source, SchemaType.JSON)
         self._deserializer = JSONDeserializer(
             None, schema_registry_client=client, conf={**READING, **_UNCHECKED}
         )

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from penstock.kafka.formats.errors import NoSchemaNumberError, UnknownSchemaIdError
+from penstock.kafka.formats.errors import (
+    NoSchemaNumberError,
+    OtherSchemaTypeError,
+    UndecodableRecordError,
+    UnknownSchemaIdError,
+)
 from penstock.names import Subject
 
 if TYPE_CHECKING:
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
         SchemaRegistryClient,
     )
 
-    from penstock.schemas import RegisteredSchema, Schema
+    from penstock.schemas import RegisteredSchema, Schema, SchemaType
 
 
 class SchemaSource(Protocol):
@@ -52,13 +57,31 @@ class SchemaSource(Protocol):
         ...
 
 
+def schema_of_id(source: SchemaSource, schema_id: int, kind: SchemaType) -> RegisteredSchema:
+    """Return the schema that a record names.
+
+    Raises:
+        UndecodableRecordError: there is none, or it is not of this type.
+        PenstockError: nothing is known, because nobody answers.
+    """
+    found = source.find_by_id(schema_id)
+    if found is None:
+        raise UnknownSchemaIdError(schema_id)
+    if found.type is not kind:
+        raise OtherSchemaTypeError(schema_id, found=found.type, wanted=kind)
+    return found
+
+
 class _Client:
     """Answers what serializers ask, each question once; `writer` is what they write with."""
 
-    def __init__(self, source: SchemaSource, writer: RegisteredSchema | None) -> None:
+    def __init__(
+        self, source: SchemaSource, kind: SchemaType, writer: RegisteredSchema | None
+    ) -> None:
         self._source = source
+        self._kind = kind
         self._writer = writer
-        self._found: dict[tuple[int, str | None], TheirSchema | None] = {}
+        self._found: dict[tuple[int, str | None], TheirSchema | UndecodableRecordError] = {}
         self._latest: dict[str | None, TheirVersion] = {}
 
     def config(self) -> dict[str, object]:
@@ -81,12 +104,21 @@ class _Client:
     ) -> TheirSchema:
         """Return the schema of an id that a record has."""
         if (schema_id, fmt) not in self._found:
-            found = self._source.find_by_id(schema_id, serialized=fmt == "serialized")
-            self._found[schema_id, fmt] = None if found is None else _as_theirs(found)
-        schema = self._found[schema_id, fmt]
-        if schema is None:
-            raise UnknownSchemaIdError(schema_id)
-        return schema
+            self._found[schema_id, fmt] = self._asked(schema_id, fmt)
+        found = self._found[schema_id, fmt]
+        if isinstance(found, UndecodableRecordError):
+            raise found
+        return found
+
+    def _asked(self, schema_id: int, fmt: str | None) -> TheirSchema | UndecodableRecordError:
+        """Return a schema, or what is kept from then on for all records of its id."""
+        try:
+            found = schema_of_id(self._source, schema_id, self._kind)
+        except UndecodableRecordError as err:
+            return err
+        if fmt == "serialized":
+            found = self._source.find_by_id(schema_id, serialized=True) or found
+        return _as_theirs(found)
 
     def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> TheirSchema:  # noqa: ARG002
         """Refuse records whose schema has no number."""
@@ -109,10 +141,10 @@ class _Client:
 
 
 def client_for(
-    source: SchemaSource, writer: RegisteredSchema | None = None
+    source: SchemaSource, kind: SchemaType, writer: RegisteredSchema | None = None
 ) -> SchemaRegistryClient:
     """Return what a serializer asks; with a `writer`, that is the latest version of its subject."""
-    return cast("SchemaRegistryClient", _Client(source, writer))
+    return cast("SchemaRegistryClient", _Client(source, kind, writer))
 
 
 def _as_theirs(schema: RegisteredSchema) -> TheirSchema:

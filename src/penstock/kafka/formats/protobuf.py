@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from contextlib import contextmanager
+from functools import reduce
+from typing import TYPE_CHECKING, cast
 
 from confluent_kafka.schema_registry import dual_schema_id_deserializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.schema_registry.serde import SchemaId
 
-from penstock.kafka.formats.errors import NoSchemaNumberError, UnknownSchemaIdError
-from penstock.kafka.formats.lookup import client_for
+from penstock.kafka.formats.errors import (
+    NoSchemaNumberError,
+    UndecodableRecordError,
+    UnfitRecordError,
+)
+from penstock.kafka.formats.fields import below
+from penstock.kafka.formats.lookup import client_for, schema_of_id
 from penstock.kafka.formats.place import READING, WRITING, decoding
-from penstock.kafka.formats.protobuf_values import message_of, message_type, readable
+from penstock.schemas import SchemaType
+from penstock.schemas.protobuf.errors import (
+    MessageMismatchError,
+    UndecodableMessageError,
+    UnknownMessageError,
+)
+from penstock.schemas.protobuf.messages import (
+    message_class,
+    message_from_json,
+    message_name,
+    message_to_json,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from google.protobuf.message import Message
 
@@ -22,24 +42,31 @@ if TYPE_CHECKING:
     from penstock.kafka.formats.place import Place
     from penstock.kafka.records import Header
     from penstock.schemas import RegisteredSchema
+    from penstock.schemas.protobuf import ProtobufSchema
 
-_FIRST_MESSAGE = (0,)
+# The steps of a path such as `items[1].price` or `prices["a.b"]`.
+_STEPS = re.compile(r'\[("(?:[^"\\]|\\.)*"|\d+)\]|([^.\[]+)')
 
 
 class ProtobufEncoder:
     """Writes JSON objects as the first message of one schema."""
 
     def __init__(self, source: SchemaSource, place: Place, writer: RegisteredSchema) -> None:
-        assert writer.version is not None  # noqa: S101 - it was asked for by its subject
-        serialized = source.version(place.subject, writer.version, serialized=True)
         self._place = place
-        self._kind = message_type(source, serialized, _FIRST_MESSAGE)
-        client = client_for(source, writer)
-        self._serializer = ProtobufSerializer(self._kind, client, conf=dict(WRITING))
+        self._schema = cast("ProtobufSchema", source.parsed(writer))
+        self._serializer = ProtobufSerializer(
+            message_class(self._schema),
+            client_for(source, SchemaType.PROTOBUF, writer),
+            conf=dict(WRITING),
+        )
 
     def encode(self, document: object) -> bytes | None:
         """Return the bytes for `document`; raises `UnfitRecordError` with the field."""
-        message = message_of(self._kind, document)
+        try:
+            message = message_from_json(self._schema, json.dumps(document))
+        except MessageMismatchError as err:
+            reason = f"does not fit `{err.message_name}`: {err.reason}"
+            raise UnfitRecordError(_pointer(err.field), reason) from err
         return self._serializer(message, self._place.context())
 
 
@@ -49,27 +76,49 @@ class ProtobufDecoder:
     def __init__(self, source: SchemaSource, place: Place) -> None:
         self._source = source
         self._place = place
+        self._schemas: dict[int, ProtobufSchema] = {}
         self._deserializers: dict[tuple[int, tuple[int, ...]], ProtobufDeserializer] = {}
 
     def decode(self, data: bytes, headers: Sequence[Header]) -> object:
         """Return the message as JSON; raises `UndecodableRecordError`."""
-        with decoding(self._place, data, headers):
+        with decoding(self._place, data, headers), _reading_message():
             context = self._place.context(headers)
             named = SchemaId("PROTOBUF")
             dual_schema_id_deserializer(data, context, named)
             if named.id is None:
                 raise NoSchemaNumberError(str(named.guid))
-            deserializer = self._deserializer(named.id, tuple(named.message_indexes or ()))
+            schema = self._schema(named.id)
+            deserializer = self._deserializer(schema, named.id, named.message_indexes or ())
             message: Message = deserializer(data, context)
-            return readable(message)
+            return json.loads(message_to_json(schema, message))
 
-    def _deserializer(self, schema_id: int, indexes: tuple[int, ...]) -> ProtobufDeserializer:
-        known = self._deserializers.get((schema_id, indexes))
-        if known is None:
-            schema = self._source.find_by_id(schema_id, serialized=True)
-            if schema is None:
-                raise UnknownSchemaIdError(schema_id)
-            kind = message_type(self._source, schema, indexes)
-            known = ProtobufDeserializer(kind, dict(READING), client_for(self._source))
-            self._deserializers[schema_id, indexes] = known
-        return known
+    def _schema(self, schema_id: int) -> ProtobufSchema:
+        if schema_id not in self._schemas:
+            found = schema_of_id(self._source, schema_id, SchemaType.PROTOBUF)
+            self._schemas[schema_id] = cast("ProtobufSchema", self._source.parsed(found))
+        return self._schemas[schema_id]
+
+    def _deserializer(
+        self, schema: ProtobufSchema, schema_id: int, indexes: Sequence[int]
+    ) -> ProtobufDeserializer:
+        key = (schema_id, tuple(indexes))
+        if key not in self._deserializers:
+            kind = message_class(schema, message_name(schema, indexes))
+            client = client_for(self._source, SchemaType.PROTOBUF)
+            self._deserializers[key] = ProtobufDeserializer(kind, dict(READING), client)
+        return self._deserializers[key]
+
+
+@contextmanager
+def _reading_message() -> Iterator[None]:
+    """Take what is wrong with a message for what is wrong with its record."""
+    try:
+        yield
+    except (UndecodableMessageError, UnknownMessageError) as err:
+        raise UndecodableRecordError(err.message) from err
+
+
+def _pointer(field: str) -> str:
+    """Return the path of a field as a JSON pointer: `items[1].price` is `/items/1/price`."""
+    steps = (json.loads(inside) if inside else name for inside, name in _STEPS.findall(field))
+    return reduce(below, steps, "")
