@@ -1,0 +1,213 @@
+"""Registering schemas through the API, and finding them again."""
+
+import pytest
+
+from support.folded_registry import Api, record_schema
+
+FIRST, SECOND, THIRD = record_schema("a"), record_schema("a", "b"), record_schema("a", "b", "c")
+
+
+def test_ids_and_versions_count_from_one(api: Api) -> None:
+    assert [api.register("orders", schema) for schema in (FIRST, SECOND)] == [1, 2]
+    assert api.get("/subjects/orders/versions").value == [1, 2]
+
+
+def test_a_registration_is_answered_with_all_that_was_given(api: Api) -> None:
+    answer = api.post("/subjects/orders/versions", {"schema": FIRST})
+
+    assert (answer.status, answer.content_type) == (200, "application/vnd.schemaregistry.v1+json")
+    assert {name: answer[name] for name in ("id", "version", "schemaType", "schema")} == {
+        "id": 1,
+        "version": 1,
+        "schemaType": "AVRO",
+        "schema": FIRST,
+    }
+
+
+def test_registering_the_same_schema_again_changes_nothing(api: Api) -> None:
+    api.register("orders", FIRST)
+    api.register("orders", SECOND)
+
+    assert api.register("orders", FIRST) == 1
+    assert api.get("/subjects/orders/versions").value == [1, 2]
+    assert len(api.log.records) == 2
+
+
+def test_the_same_schema_has_the_same_id_under_every_subject(api: Api) -> None:
+    api.register("orders", FIRST)
+    api.register("other", SECOND)
+
+    assert api.register("copies", FIRST) == 1
+    assert api.get("/schemas/ids/1/versions").value == [
+        {"subject": "orders", "version": 1},
+        {"subject": "copies", "version": 1},
+    ]
+
+
+def test_whitespace_does_not_make_another_schema(api: Api) -> None:
+    assert api.register("orders", FIRST) == api.register("orders", FIRST.replace(",", " ,\n "))
+
+
+def test_schemas_of_two_types_never_share_an_id(api: Api) -> None:
+    text = '{"type":"object","title":"T"}'
+    json_id = api.register("j", text, schemaType="JSON")
+
+    assert api.register("a", FIRST) != json_id
+
+
+def test_normalize_makes_schemas_equal_that_mean_the_same(api: Api) -> None:
+    text = '{"type":"record","name":"R","fields":[{"name":"a","type":"int","doc":"x"}]}'
+    turned = '{"name":"R","fields":[{"doc":"x","type":"int","name":"a"}],"type":"record"}'
+
+    path = "/subjects/orders/versions?normalize=true"
+    ids = [api.post(path, {"schema": schema})["id"] for schema in (text, turned)]
+
+    assert ids == [1, 1]
+
+
+def test_a_config_can_ask_for_normal_forms(api: Api) -> None:
+    text = '{"type":"record","name":"R","fields":[{"name":"a","type":"int","doc":"x"}]}'
+    turned = '{"name":"R","fields":[{"doc":"x","type":"int","name":"a"}],"type":"record"}'
+    api.put("/config/orders", {"normalize": True})
+
+    assert [api.register("orders", schema) for schema in (text, turned)] == [1, 1]
+
+
+def test_an_incompatible_schema_is_refused_with_the_reasons(api: Api) -> None:
+    api.register("orders", FIRST)
+    needed = '{"type":"record","name":"Order","fields":[{"name":"z","type":"int"}]}'
+
+    answer = api.post("/subjects/orders/versions", {"schema": needed})
+
+    assert (answer.status, answer.error_code) == (409, 409)
+    assert "READER_FIELD_MISSING_DEFAULT_VALUE" in str(answer["message"])
+    assert "compatibility: 'BACKWARD'" in str(answer["message"])
+
+
+def test_a_deleted_version_does_not_count_for_compatibility(api: Api) -> None:
+    api.register("orders", '"string"')
+    api.delete("/subjects/orders/versions/1")
+
+    assert api.register("orders", '"int"') == 2
+
+
+def test_groups_of_compatibility_are_compared_on_their_own(api: Api) -> None:
+    api.put("/config/orders", {"compatibilityGroup": "major", "compatibility": "BACKWARD"})
+
+    def metadata(major: str) -> dict[str, object]:
+        return {"properties": {"major": major}}
+
+    api.register("orders", '"string"', metadata=metadata("1"))
+
+    assert api.register("orders", '"int"', metadata=metadata("2")) == 2
+    refused = api.post(
+        "/subjects/orders/versions", {"schema": '"boolean"', "metadata": metadata("2")}
+    )
+    assert refused.error_code == 409
+
+
+def test_a_schema_without_metadata_takes_that_of_the_version_before(api: Api) -> None:
+    rules = {"domainRules": [{"name": "r", "kind": "CONDITION", "mode": "WRITE", "type": "CEL"}]}
+    metadata = {"properties": {"owner": "me"}, "tags": {"a": ["PII"]}}
+    api.register("orders", FIRST, metadata=metadata, ruleSet=rules)
+
+    api.register("orders", SECOND)
+
+    latest = api.get("/subjects/orders/versions/latest")
+    assert latest["metadata"] == {"tags": {"a": ["PII"]}, "properties": {"owner": "me"}}
+    assert latest["ruleSet"] == {
+        "domainRules": [
+            {
+                "name": "r",
+                "kind": "CONDITION",
+                "mode": "WRITE",
+                "type": "CEL",
+                "disabled": False,
+            }
+        ]
+    }
+
+
+def test_other_metadata_makes_another_schema(api: Api) -> None:
+    first = api.register("orders", FIRST, metadata={"properties": {"owner": "me"}})
+
+    assert api.register("orders", FIRST, metadata={"properties": {"owner": "you"}}) != first
+    assert api.get("/subjects/orders/versions").value == [1, 2]
+
+
+def test_metadata_can_change_without_sending_the_schema_again(api: Api) -> None:
+    api.register("orders", FIRST)
+
+    api.register("orders", "", metadata={"properties": {"owner": "you"}})
+
+    latest = api.get("/subjects/orders/versions/latest")
+    assert (latest["version"], latest["schema"]) == (2, FIRST)
+
+
+def test_a_look_up_finds_the_version_of_a_schema(api: Api) -> None:
+    for schema in (FIRST, SECOND):
+        api.register("orders", schema)
+
+    found = api.post("/subjects/orders", {"schema": FIRST})
+
+    assert (found.status, found["subject"], found["version"], found["id"]) == (200, "orders", 1, 1)
+
+
+def test_a_look_up_finds_deleted_versions_when_asked(api: Api) -> None:
+    api.register("orders", FIRST)
+    api.register("orders", SECOND)
+    api.delete("/subjects/orders/versions/1")
+
+    assert api.post("/subjects/orders", {"schema": FIRST}).error_code == 40403
+    assert api.post("/subjects/orders?deleted=true", {"schema": FIRST})["version"] == 1
+
+
+def test_a_look_up_means_the_metadata_of_the_last_version(api: Api) -> None:
+    api.register("orders", FIRST, metadata={"properties": {"owner": "me"}})
+
+    assert api.post("/subjects/orders", {"schema": FIRST})["version"] == 1
+
+
+def test_the_last_version_with_certain_metadata_is_found(api: Api) -> None:
+    api.register("orders", FIRST, metadata={"properties": {"owner": "me", "team": "x"}})
+    api.register("orders", SECOND, metadata={"properties": {"owner": "you", "team": "x"}})
+
+    def version(query: str) -> object:
+        return api.get(f"/subjects/orders/metadata?{query}")["version"]
+
+    assert version("key=owner&value=me") == 1
+    assert version("key=team&value=x") == 2
+    assert api.get("/subjects/orders/metadata?key=owner&value=nobody").error_code == 40403
+    assert api.get("/subjects/nothing/metadata?key=a&value=b").error_code == 40401
+
+
+@pytest.mark.parametrize("schema_type", ["JSON", "PROTOBUF"])
+def test_schemas_of_other_types_keep_their_type(api: Api, schema_type: str) -> None:
+    text = {
+        "JSON": '{"type":"object"}',
+        "PROTOBUF": 'syntax = "proto3";\nmessage M {\n  string a = 1;\n}\n',
+    }[schema_type]
+
+    schema_id = api.register("orders", text, schemaType=schema_type)
+
+    assert api.get(f"/schemas/ids/{schema_id}")["schemaType"] == schema_type
+    assert f'"schemaType":"{schema_type}"' in (api.log.last().value or b"").decode()
+
+
+def test_a_version_that_is_asked_for_must_be_the_next_one(api: Api) -> None:
+    api.register("orders", FIRST)
+
+    assert api.post("/subjects/orders/versions", {"schema": SECOND, "version": 5}).status == 422
+    assert api.register("orders", SECOND, version=2) == 2
+
+
+def test_what_the_log_refuses_is_not_there(api: Api) -> None:
+    from penstock.registry.errors import StoreError
+
+    api.log.refusal = StoreError("no leader in the partition")
+    refused = api.post("/subjects/orders/versions", {"schema": FIRST})
+    api.log.refusal = None
+
+    assert (refused.status, refused.error_code) == (500, 50001)
+    assert api.get("/subjects").value == []
+    assert api.register("orders", FIRST) == 1
