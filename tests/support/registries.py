@@ -18,6 +18,7 @@ from support.waiting import eventually
 
 if TYPE_CHECKING:
     import signal
+    import ssl
     from collections.abc import Iterator, Mapping
 
     from penstock.local.cluster import KafkaCluster
@@ -32,10 +33,12 @@ class RegistryProcess:
     url: str
     process: subprocess.Popen[str]
     errors: IO[str]
+    verify: ssl.SSLContext | bool = True
 
     def leads(self) -> bool:
         """Whether it does the writes."""
-        return bool(httpx2.get(f"{self.url}/health").json()["leads"])
+        answer = httpx2.get(f"{self.url}/health", verify=self.verify)
+        return bool(answer.json()["leads"])
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its process."""
@@ -50,7 +53,11 @@ class RegistryProcess:
 
 @contextmanager
 def running_registry(
-    bootstrap: str, topic: str, environment: Mapping[str, str] | None = None
+    bootstrap: str,
+    topic: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    verify: ssl.SSLContext | bool = True,
 ) -> Iterator[RegistryProcess]:
     """Run a registry on a free port; return when it answers."""
     with tempfile.TemporaryFile("w+") as errors:
@@ -71,7 +78,7 @@ def running_registry(
             if ready is None:
                 errors.seek(0)
                 pytest.fail(f"no registry: {errors.read()}")
-            yield RegistryProcess(url=ready[1], process=process, errors=errors)
+            yield RegistryProcess(url=ready[1], process=process, errors=errors, verify=verify)
         finally:
             process.kill()
             process.wait()
@@ -80,10 +87,14 @@ def running_registry(
 
 @contextmanager
 def two_registries(
-    kafka: KafkaCluster, topic: str, environment: Mapping[str, str] | None = None
+    kafka: KafkaCluster,
+    topic: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    verify: ssl.SSLContext | bool = True,
 ) -> Iterator[tuple[RegistryProcess, RegistryProcess]]:
     """Run two registries on one topic; the first one leads."""
-    with running_registry(kafka.bootstrap, topic, environment) as leader:
+    with running_registry(kafka.bootstrap, topic, environment, verify=verify) as leader:
         eventually(leader.leads, within_seconds=20)
-        with running_registry(kafka.bootstrap, topic, environment) as follower:
+        with running_registry(kafka.bootstrap, topic, environment, verify=verify) as follower:
             yield leader, follower

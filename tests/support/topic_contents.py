@@ -19,7 +19,9 @@ class Stored:
     timestamp_ms: int = 0
 
 
-def topic_contents(bootstrap: str, topic: str) -> list[Stored]:
+def topic_contents(
+    bootstrap: str, topic: str, *, isolation: str = "read_committed"
+) -> list[Stored]:
     """Return all records of `topic` by partition and offset."""
     consumer = Consumer(
         {
@@ -28,7 +30,7 @@ def topic_contents(bootstrap: str, topic: str) -> list[Stored]:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
+            "isolation.level": isolation,
             "log_level": 0,
         }
     )

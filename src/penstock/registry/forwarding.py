@@ -206,7 +206,9 @@ class Forwarding:
 def is_write(method: str, path: str) -> bool:
     """Tell requests that write from those that only ask; a look-up is a POST, too."""
     if method == "POST":
-        return path.rstrip("/").endswith("/versions") and "/subjects/" in path
+        steps = path.strip("/").split("/")
+        steps = steps[2:] if steps[0] == "contexts" else steps
+        return steps[:1] == ["subjects"] and steps[-1] == "versions"
     return method in ("PUT", "DELETE")
 
 

@@ -57,7 +57,8 @@ class KafkaLog:
             self._log.append(entries, timeout_seconds=_APPEND_SECONDS)
         except FencedError as err:
             self._election.step_down(shut_out=True)
-            raise NotLeaderError(err.message) from err
+            fault = NotLeaderError if err.is_settled else StoreError
+            raise fault(err.message) from err
         except RecordTooLargeError as err:
             raise TooLargeError(err.message) from err
         except (RequestTimedOutError, ClusterUnreachableError) as err:

@@ -8,6 +8,7 @@ from penstock.local.control import (
     BrokerState,
     BrokerStatus,
     ControlPort,
+    RegistryStatus,
     Reply,
     Request,
     SupervisorSilentError,
@@ -18,6 +19,7 @@ from penstock.local.folder import Contact
 from penstock.names import BrokerId
 
 STATUS = BrokerStatus(broker_id=BrokerId(1), port=9092, state=BrokerState.RUNNING, pid=7)
+REGISTRY = RegistryStatus(port=8081, url="http://127.0.0.1:8081", state=BrokerState.STARTING)
 
 
 def test_requests_and_answers_arrive_whole() -> None:
@@ -25,11 +27,12 @@ def test_requests_and_answers_arrive_whole() -> None:
 
     def answer(request: Request) -> Reply:
         heard.append((request.verb, request.broker_id))
-        return Reply(brokers=(STATUS,), refusal="no")
+        return Reply(brokers=(STATUS,), registry=REGISTRY, refusal="no")
 
     contact = ControlPort(answer).contact(os.getpid())
 
-    assert ask(contact, Verb.KILL, BrokerId(1)) == Reply(brokers=(STATUS,), refusal="no")
+    expected = Reply(brokers=(STATUS,), registry=REGISTRY, refusal="no")
+    assert ask(contact, Verb.KILL, BrokerId(1)) == expected
     assert heard == [(Verb.KILL, BrokerId(1))]
 
 

@@ -2,7 +2,8 @@
 
 from penstock.kafka.schemas_log.candidacy import Candidacy, leader_of
 from penstock.kafka.schemas_log.errors import FencedError, SchemasTopicError
-from penstock.kafka.schemas_log.log import Fold, LogRecord, SchemasLog
+from penstock.kafka.schemas_log.log import SchemasLog
+from penstock.kafka.schemas_log.records import Fold, LogRecord
 
 __all__ = [
     "Candidacy",

@@ -27,14 +27,16 @@ class SchemasTopicError(ClusterError):
 
 
 class FencedError(ClusterError):
-    """Another writer has entered since: nothing of what was to be written is in the topic."""
+    """Another writer has entered since."""
 
     code = "PEN-721"
     retryable = True
 
-    def __init__(self, topic: TopicName) -> None:
+    def __init__(self, topic: TopicName, *, is_settled: bool = True) -> None:
         super().__init__(
             f"another registry writes topic `{topic}` by now",
             hint="send the request again: it goes to the instance that leads",
         )
         self.topic = topic
+        self.is_settled = is_settled
+        """Whether nothing was written for certain; otherwise the commit may have been in time."""

@@ -10,10 +10,9 @@ Readers see committed records alone. Which instance should enter is in
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -24,9 +23,11 @@ from penstock.kafka.errors import RequestTimedOutError, error_of, translated
 from penstock.kafka.offsets import Isolation
 from penstock.kafka.producer.errors import RecordTooLargeError
 from penstock.kafka.schemas_log.errors import FencedError
+from penstock.kafka.schemas_log.leftovers import corrections
+from penstock.kafka.schemas_log.records import Folding
 from penstock.kafka.schemas_log.topic import ensure_schemas_topic
 from penstock.kafka.schemas_log.writer import LogWriter
-from penstock.kafka.tables.entries import Followed, ignore_change, key_bytes
+from penstock.kafka.tables.entries import ignore_change
 from penstock.kafka.tables.errors import TableClosedError
 from penstock.kafka.tables.following import Follower
 from penstock.kafka.tables.topic import end_of, first_of, is_gone
@@ -38,39 +39,19 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError
     from penstock.kafka.connection import Connection
     from penstock.kafka.errors import ClusterError
-    from penstock.kafka.tables.entries import Change
+    from penstock.kafka.schemas_log.records import Fold, LogRecord
     from penstock.kafka.topics.description import TopicIdentity
     from penstock.names import TopicName
 
+logger = logging.getLogger(__name__)
+
+# The client and brokers take a million bytes by default, what surrounds the record included.
+_MAX_RECORD_BYTES = 990_000
 _SHUT_OUT = {
     KafkaError._FENCED,  # noqa: SLF001 - a public constant
     KafkaError.INVALID_PRODUCER_EPOCH,
     KafkaError.PRODUCER_FENCED,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRecord:
-    """One record; without a value, the key is deleted."""
-
-    key: bytes
-    value: bytes | None
-
-
-Fold = Callable[[LogRecord, Offset], None]
-"""Called with each committed record in order, by one thread."""
-
-
-class _Folding(Followed):
-    """Hands every record on."""
-
-    def __init__(self, fold: Fold) -> None:
-        super().__init__()
-        self._fold = fold
-
-    def take(self, change: Change) -> None:
-        value = change.entry.value if change.entry is not None else None
-        self._fold(LogRecord(key=key_bytes(change.key), value=value), change.offset)
 
 
 class SchemasLog:
@@ -80,7 +61,7 @@ class SchemasLog:
         self, admin: Admin, topic: TopicName, identity: TopicIdentity, *, fold: Fold, first: Offset
     ) -> None:
         self._admin, self._topic = admin, topic
-        self._folding = _Folding(fold)
+        self._folding = Folding(fold)
         self._follower = Follower(
             admin.connection,
             topic,
@@ -145,6 +126,8 @@ class SchemasLog:
     def enter(self, *, transactional_id: str, timeout_seconds: float) -> None:
         """Become the only writer, and return when all that others have committed is folded.
 
+        What they have left uncommitted is put right for readers that see it.
+
         Raises:
             ClusterError: it did not work out; the log cannot be appended to.
         """
@@ -158,29 +141,28 @@ class SchemasLog:
                 raise self._translated(err) from err
             end = end_of(self._admin, self._topic, Isolation.READ_UNCOMMITTED)
             self.await_position(end, deadline - time.monotonic())
+            self._put_right(writer, end, deadline)
             self._writer = writer
 
     def append(self, records: Sequence[LogRecord], *, timeout_seconds: float) -> None:
         """Write all records or none, and return when they are folded.
 
         Raises:
-            FencedError: another has entered, or this log never did; nothing was written.
+            FencedError: another has entered, or this log never did; `is_settled` tells whether
+                nothing was written for certain.
             RecordTooLargeError: nothing was written; the next append may go well.
             ClusterError: another subclass. Whether they were written is not known, and nothing
                 can be appended until `enter` has told.
         """
         deadline = time.monotonic() + timeout_seconds
+        for record in records:
+            self._ensure_fits(record)
         with self._lock:
             if self._writer is None:
                 raise FencedError(self._topic)
             # It is back in its place only when the state is known to be what was written.
             writer, self._writer = self._writer, None
-            try:
-                end = writer.write(records, timeout_seconds=timeout_seconds)
-            except KafkaException as err:
-                self._writer = writer if writer.is_usable else None
-                raise self._translated(err) from err
-            self.await_position(end, deadline - time.monotonic())
+            self._write(writer, records, deadline)
             self._writer = writer
 
     def await_position(self, position: Offset, timeout_seconds: float) -> None:
@@ -208,16 +190,33 @@ class SchemasLog:
         self._follower.close()
         self._writer = None
 
-    def _translated(self, err: KafkaException) -> ClusterError:
-        code = error_of(err).code()
-        if code in _SHUT_OUT:
-            return FencedError(self._topic)
-        if code == KafkaError.MSG_SIZE_TOO_LARGE:
-            return RecordTooLargeError(
+    def _ensure_fits(self, record: LogRecord) -> None:
+        size = len(record.key) + len(record.value or b"")
+        if size > _MAX_RECORD_BYTES:
+            raise RecordTooLargeError(
                 self._topic,
-                reason="the schema is larger than the client or the topic allows",
-                hint="split it and use references",
+                reason=f"it has {size} bytes, and {_MAX_RECORD_BYTES} is the most",
+                hint="split the schema, and let its parts refer to each other",
             )
+
+    def _put_right(self, writer: LogWriter, end: Offset, deadline: float) -> None:
+        records_end = self._folding.records_end
+        records = corrections(self._admin.connection, self._topic, records_end=records_end, end=end)
+        if records:
+            logger.warning("putting right what was aborted", extra={"topic": self._topic})
+            self._write(writer, records, deadline)
+
+    def _write(self, writer: LogWriter, records: Sequence[LogRecord], deadline: float) -> None:
+        """Write, and return when what was written is folded."""
+        try:
+            end = writer.write(records, timeout_seconds=deadline - time.monotonic())
+        except KafkaException as err:
+            raise self._translated(err, is_settled=writer.arrived < len(records)) from err
+        self.await_position(end, deadline - time.monotonic())
+
+    def _translated(self, err: KafkaException, *, is_settled: bool = True) -> ClusterError:
+        if error_of(err).code() in _SHUT_OUT:
+            return FencedError(self._topic, is_settled=is_settled)
         action = f"write topic `{self._topic}`"
         return translated(err, action=action, bootstrap=self._admin.connection.bootstrap)
 

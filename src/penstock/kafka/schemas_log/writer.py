@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
     from penstock.kafka.connection import Connection
-    from penstock.kafka.schemas_log.log import LogRecord
+    from penstock.kafka.schemas_log.records import LogRecord
     from penstock.names import TopicName
 
 # Ending a transaction that failed is a courtesy: the next to enter ends it as well.
@@ -30,14 +30,17 @@ _ABORT_SECONDS = 2.0
 
 
 class LogWriter:
-    """Writes records, each call in one transaction."""
+    """Writes records, each call in one transaction.
+
+    After a failed write it is of no use any more: make another, and enter.
+    """
 
     def __init__(self, connection: Connection, topic: TopicName, transactional_id: str) -> None:
         self._topic = topic
         self._client = transactional_client(connection, transactional_id)
         self._end = Offset(0)
-        self.is_usable = True
-        """False after a failure that leaves open what became of a transaction: make another."""
+        self.arrived = 0
+        """How many records of the last write are in the topic, committed or not."""
 
     def enter(self, timeout_seconds: float) -> None:
         """Shut out all other writers; their open transaction has ended then.
@@ -54,21 +57,17 @@ class LogWriter:
             KafkaException: nothing was committed, or nobody knows.
         """
         deadline = time.monotonic() + timeout_seconds
+        self.arrived = 0
         self._client.begin_transaction()
-        self.is_usable = False
         try:
             for record in records:
                 self._send(record)
-        except KafkaException:  # refused before it was sent: too large
-            self.is_usable = self._abandoned()
-            raise
-        self._client.flush(timeout_seconds)
-        try:
+            self._client.flush(timeout_seconds)
             self._client.commit_transaction(max(0.0, deadline - time.monotonic()))
         except KafkaException:
-            self._abandoned()
+            with suppress(KafkaException):
+                self._client.abort_transaction(_ABORT_SECONDS)
             raise
-        self.is_usable = True
         return self._end
 
     def _send(self, record: LogRecord) -> None:
@@ -78,10 +77,5 @@ class LogWriter:
 
     def _note(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
+            self.arrived += 1
             self._end = Offset((message.offset() or 0) + 1)
-
-    def _abandoned(self) -> bool:
-        with suppress(KafkaException):
-            self._client.abort_transaction(_ABORT_SECONDS)
-            return True
-        return False

@@ -1,0 +1,49 @@
+"""On which port the registry of a platform listens."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.local.folder import PlatformFolder
+from penstock.local.ports import PortInUseError, free_ports
+from penstock.local.registry_part import RegistryShape
+from penstock.local.registry_start import record_registry
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> PlatformFolder:
+    return PlatformFolder(tmp_path)
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def recorded(folder: PlatformFolder, port: int | None, *, any_port: bool = True) -> int:
+    record_registry(folder, port=port, any_port=any_port)
+    return folder.load_registry().port
+
+
+def test_a_wish_is_heard_and_kept(folder: PlatformFolder) -> None:
+    wish, other = free_ports(2)
+    assert recorded(folder, wish) == wish
+    assert [recorded(folder, port) for port in (None, 0, other, None)] == [wish, wish, other, other]
+
+
+def test_a_wish_that_cannot_be_is_refused(folder: PlatformFolder, taken_port: int) -> None:
+    with pytest.raises(PortInUseError) as caught:
+        recorded(folder, taken_port)
+    assert caught.value.port == taken_port
+
+
+def test_without_a_wish_it_dodges_who_has_its_port(folder: PlatformFolder, taken_port: int) -> None:
+    folder.save_registry(RegistryShape(port=taken_port))
+    assert recorded(folder, None) != taken_port
+
+
+def test_its_address_is_what_clients_are_given() -> None:
+    assert RegistryShape(port=8081).url == "http://127.0.0.1:8081"
