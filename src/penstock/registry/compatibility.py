@@ -53,7 +53,7 @@ class Compatibility:
     ) -> list[str]:
         if not content.text.strip():
             raise RejectedSchemaError(reason="Empty schema")
-        canonical = self._reading.canonical(subject, content, normalize=normalize)
+        canonical = self._reading.canonical(subject, content, normalize=normalize, stored=False)
         return self.reasons(subject, canonical, earlier)
 
     def reasons(
@@ -66,8 +66,11 @@ class Compatibility:
         if level is Level.NONE or not compared:
             return []
         found = incompatibilities(
-            self._parsing.parsed(subject, content),
-            [self._parsing.parsed(subject, one.content) for one in _needed(compared, level)],
+            self._parsing.parsed(subject, content, stored=True),
+            [
+                self._parsing.parsed(subject, one.content, stored=True)
+                for one in _needed(compared, level)
+            ],
             level,
         )
         return [_described(one) for one in found] + _setting(found, level)

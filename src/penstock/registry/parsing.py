@@ -41,6 +41,7 @@ class _Key:
     type: SchemaType
     text: str
     references: tuple[tuple[str, str, int], ...]
+    stored: bool
 
 
 class Parsing:
@@ -61,8 +62,14 @@ class Parsing:
         )
         return replace(content, references=references)
 
-    def parsed(self, subject: Subject, content: Content) -> Schema:
+    def parsed(self, subject: Subject, content: Content, *, stored: bool) -> Schema:
         """Return the schema.
+
+        Args:
+            subject: Under which it is, or shall be: its references mean the same context.
+            content: What to parse.
+            stored: Whether it is in the log already. Other registries have let in what a new
+                schema must not have; that must not keep a subject from going on.
 
         Raises:
             RejectedSchemaError: it is not one, its type is unknown, or a reference leads nowhere.
@@ -72,7 +79,7 @@ class Parsing:
         except ValueError as error:
             raise RejectedSchemaError(reason=f"Invalid schema type {content.type}") from error
         references = _Resolving(self._state).resolved(subject, content.references)
-        key = _Key(kind, content.text, tuple(_flat(references)))
+        key = _Key(kind, content.text, tuple(_flat(references)), stored)
         try:
             return self._kept_or_parsed(key, references)
         except InvalidSchemaError as error:
@@ -86,7 +93,7 @@ class Parsing:
             if kept is not None:
                 self._kept.move_to_end(key)
                 return kept
-        schema = parse(key.type, key.text, references)
+        schema = parse(key.type, key.text, references, stored=key.stored)
         with self._lock:
             self._kept[key] = schema
             while len(self._kept) > MAX_KEPT:

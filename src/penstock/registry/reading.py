@@ -206,7 +206,7 @@ class Reading:
         """
         if not content.text.strip():
             return None
-        wanted = self.canonical(subject, content, normalize=normalize)
+        wanted = self.canonical(subject, content, normalize=normalize, stored=True)
         versions = self._state.versions(subject, which)[::-1]
         alike = [wanted, inherited(wanted, self._state.latest(subject))]
         return next((one for each in alike for one in versions if one.content == each), None)
@@ -223,14 +223,22 @@ class Reading:
                 return found
         return None
 
-    def canonical(self, subject: Subject, content: Content, *, normalize: bool) -> Content:
+    def canonical(
+        self, subject: Subject, content: Content, *, normalize: bool, stored: bool
+    ) -> Content:
         """Return the form in which a schema is stored under a subject.
+
+        Args:
+            subject: Which one.
+            content: The schema as a client gave it.
+            normalize: Whether to store the normal form; the subject's config may ask for it too.
+            stored: Whether it may be as lax as what other registries have stored.
 
         Raises:
             RejectedSchemaError: this is not a schema.
         """
         pinned = self._parsing.pinned(subject, content)
-        schema = self._parsing.parsed(subject, pinned)
+        schema = self._parsing.parsed(subject, pinned, stored=stored)
         normal = normalize or bool(self._scopes.config(subject).normalize)
         return replace(pinned, text=schema.normalized() if normal else schema.canonical())
 

@@ -166,22 +166,22 @@ def decode(record: Record) -> Change | None:
 
 
 def _decode_value(key: _Key, value: bytes | None) -> Change | None:
-    match key:
-        case _Key(keytype="SCHEMA", subject=str(subject), version=int(version)):
-            return _decode_schema(Subject(subject), version, value)
-        case _Key(keytype="CONFIG"):
+    match key.keytype:
+        case "SCHEMA" if key.subject is not None and key.version is not None:
+            return _decode_schema(key.subject, key.version, value)
+        case "CONFIG":
             config = None if value is None else _ConfigValue.model_validate_json(value).config()
             return ConfigSet(subject=key.subject, config=config)
-        case _Key(keytype="MODE"):
+        case "MODE":
             mode = None if value is None else _ModeValue.model_validate_json(value).mode
             return ModeSet(subject=key.subject, mode=mode)
-        case _Key(keytype="DELETE_SUBJECT", subject=str(subject)) if value is not None:
+        case "DELETE_SUBJECT" if key.subject is not None and value is not None:
             until = _DeleteSubjectValue.model_validate_json(value).version
-            return SubjectDeleted(subject=Subject(subject), version=until)
-        case _Key(keytype="CLEAR_SUBJECT") if value is not None:
+            return SubjectDeleted(subject=key.subject, version=until)
+        case "CLEAR_SUBJECT" if value is not None:
             return SubjectsCleared(subject=key.subject)
-        case _Key(keytype="CONTEXT", context=str(context)):
-            return ContextSet(context=context, exists=value is not None)
+        case "CONTEXT" if key.context is not None:
+            return ContextSet(context=key.context, exists=value is not None)
         case _:
             return None
 

@@ -74,7 +74,9 @@ class Registering:
         if found is not None and _is_wanted(found, asked):
             return found
         self._check_mode(asked)
-        canonical = self._reading.canonical(asked.subject, content, normalize=asked.normalize)
+        canonical = self._reading.canonical(
+            asked.subject, content, normalize=asked.normalize, stored=asked.id is not None
+        )
         with self._writing.alone():
             self._check_mode(asked)
             return self._register(replace(asked, content=canonical))

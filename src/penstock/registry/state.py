@@ -56,7 +56,7 @@ class Which(StrEnum):
 class _ContextIndex:
     """The ids of one context."""
 
-    holders: dict[int, dict[tuple[Subject, int], None]] = field(default_factory=dict)
+    holders: dict[int, tuple[tuple[Subject, int], ...]] = field(default_factory=dict)
     """Which versions have an id, deleted ones too; in the order they came."""
     ids: dict[Content, tuple[int, ...]] = field(default_factory=dict)
     """Several only when they were imported."""
@@ -127,7 +127,7 @@ class RegistryState:
         self._versions.setdefault(version.subject, {})[version.version] = version
         key = (version.subject, version.version)
         index = self._indices.setdefault(context_of(version.subject), _ContextIndex())
-        index.holders.setdefault(version.id, {})[key] = None
+        index.holders[version.id] = (*index.holders.get(version.id, ()), key)
         index.max_id = max(index.max_id, version.id)
         ids = index.ids.get(version.content, ())
         if version.id not in ids:
@@ -151,11 +151,11 @@ class RegistryState:
 
     def _forget_id(self, version: SchemaVersion) -> None:
         index = self._indices[context_of(version.subject)]
-        holders = index.holders[version.id]
-        del holders[version.subject, version.version]
+        gone = (version.subject, version.version)
+        holders = tuple(key for key in index.holders[version.id] if key != gone)
+        _set_or_drop(index.holders, version.id, holders or None)
         if holders:
             return
-        del index.holders[version.id]
         ids = tuple(id_ for id_ in index.ids[version.content] if id_ != version.id)
         _set_or_drop(index.ids, version.content, ids or None)
         index.guids = None
@@ -210,7 +210,7 @@ class RegistryState:
         """Return the versions that have an id, deleted ones too."""
         with self._lock:
             index = self._indices.get(context)
-            keys = index.holders.get(schema_id, {}) if index else {}
+            keys = index.holders.get(schema_id, ()) if index else ()
             return [self._versions[subject][number] for subject, number in keys]
 
     def id_of(self, context: str, content: Content) -> int | None:

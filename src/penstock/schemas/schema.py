@@ -74,6 +74,10 @@ class Schema(ABC):
     def normalized(self) -> str:
         """Return one text for all schemas that mean the same, as `normalize=true` asks for."""
 
+    def formatted(self, form: str) -> str:  # noqa: ARG002  # for types that know other forms
+        """Return the text in another form, as `format=` asks for; unknown ones are canonical."""
+        return self.canonical()
+
     @property
     @abstractmethod
     def name(self) -> str | None:

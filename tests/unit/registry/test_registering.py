@@ -2,6 +2,10 @@
 
 import pytest
 
+from penstock.names import Subject
+from penstock.registry.entries import Content, SchemaVersion
+from penstock.registry.errors import StoreError
+from penstock.registry.records import encode
 from support.folded_registry import Api, record_schema
 
 FIRST, SECOND, THIRD = record_schema("a"), record_schema("a", "b"), record_schema("a", "b", "c")
@@ -202,8 +206,6 @@ def test_a_version_that_is_asked_for_must_be_the_next_one(api: Api) -> None:
 
 
 def test_what_the_log_refuses_is_not_there(api: Api) -> None:
-    from penstock.registry.errors import StoreError
-
     api.log.refusal = StoreError("no leader in the partition")
     refused = api.post("/subjects/orders/versions", {"schema": FIRST})
     api.log.refusal = None
@@ -211,3 +213,29 @@ def test_what_the_log_refuses_is_not_there(api: Api) -> None:
     assert (refused.status, refused.error_code) == (500, 50001)
     assert api.get("/subjects").value == []
     assert api.register("orders", FIRST) == 1
+
+
+BAD_DEFAULT = (
+    '{"type":"record","name":"Order","fields":[{"name":"a","type":"int","default":"none"}]}'
+)
+
+
+def test_a_default_of_another_type_is_refused_in_a_new_schema(api: Api) -> None:
+    assert api.post("/subjects/orders/versions", {"schema": BAD_DEFAULT}).error_code == 42201
+
+
+def test_a_default_that_an_older_registry_let_in_does_not_block_its_subject(api: Api) -> None:
+    old = SchemaVersion(
+        subject=Subject("orders"), version=1, id=1, content=Content(text=BAD_DEFAULT)
+    )
+    api.log.append([encode(old)])
+
+    assert api.post("/subjects/orders", {"schema": BAD_DEFAULT})["id"] == 1
+    assert api.register("orders", BAD_DEFAULT.replace('"none"', "0")) == 2
+
+
+def test_a_form_that_a_type_does_not_know_is_the_stored_one(api: Api) -> None:
+    api.register("orders", FIRST)
+
+    assert api.get("/schemas/ids/1?format=nonsense")["schema"] == FIRST
+    assert api.get("/subjects/orders/versions/1/schema?format=nonsense").text == FIRST

@@ -16,6 +16,7 @@ async def formatted(
         return None
 
     def write() -> str:
-        return registry.parsing.parsed(version.subject, version.content).formatted(form)
+        schema = registry.parsing.parsed(version.subject, version.content, stored=True)
+        return schema.formatted(form)
 
     return await threads.read(write)
