@@ -1,6 +1,8 @@
 """What a schema is: Avro, JSON Schema and Protobuf; which data another version can read."""
 
+from penstock.schemas.changes import Change, ChangeKind
 from penstock.schemas.compatibility import Level, incompatibilities
+from penstock.schemas.diff import differences
 from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.parsing import parse
 from penstock.schemas.registered import RegisteredSchema, SchemaText
@@ -17,6 +19,8 @@ from penstock.schemas.schema import (
 __all__ = [
     "MAX_REFERENCES",
     "MAX_SCHEMA_CHARS",
+    "Change",
+    "ChangeKind",
     "Incompatibility",
     "InvalidSchemaError",
     "Level",
@@ -26,6 +30,7 @@ __all__ = [
     "Schema",
     "SchemaText",
     "SchemaType",
+    "differences",
     "incompatibilities",
     "parse",
 ]
