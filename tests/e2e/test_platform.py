@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
+import urllib.request
 from typing import TYPE_CHECKING
 
 import psutil
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = PlatformName("trial")
+WHOLE = 3
+"""Processes of a platform with one broker: that, the registry and the supervisor."""
 
 
 @pytest.fixture
@@ -75,7 +79,7 @@ def test_a_second_up_finds_the_platform_running(penstock: Penstock, root: Path) 
     second = penstock("up", "--json").json
 
     assert second["supervisor_pid"] == first["supervisor_pid"]
-    assert len(find_processes(root)) == 2, "one supervisor and one broker"
+    assert len(find_processes(root)) == WHOLE
     other = penstock("up", "--brokers", "3")
     assert (other.status, "PEN-509" in other.stderr) == (2, True)
 
@@ -95,6 +99,31 @@ def test_a_broker_that_crashes_is_restarted_with_a_reason(penstock: Penstock) ->
     assert (broker["last_exit"], broker["pid"] != pid) == ("killed by SIGKILL", True)
 
 
+def test_the_registry_keeps_its_address_and_its_schemas(penstock: Penstock) -> None:
+    """It is killed, then stopped with the platform, and is back both times."""
+    first = penstock("up", "--json").json["registry"]
+    body = json.dumps({"schema": '"string"'}).encode()
+    request = urllib.request.Request(  # noqa: S310
+        f"{first['url']}/subjects/kept/versions", body, {"Content-Type": "application/json"}
+    )
+    assert json.load(urllib.request.urlopen(request, timeout=30)) == {"id": 1}  # noqa: S310
+    assert f"the schema registry is ready at {first['url']}" in penstock("up").stdout
+    os.kill(first["pid"], signal.SIGKILL)
+
+    def restarted() -> bool:
+        found = penstock("platform", "status", "--json").json["registry"]
+        return bool(found["state"] == "running" and found["restarts"] == 1)
+
+    eventually(restarted, within_seconds=30)
+    assert "killed by SIGKILL" in penstock("platform", "status").stdout
+    assert penstock("down").status == 0
+    again = penstock("up", "--json").json["registry"]
+    assert (again["url"], again["state"]) == (first["url"], "running")
+    with urllib.request.urlopen(f"{again['url']}/subjects", timeout=30) as answer:  # noqa: S310
+        assert json.load(answer) == ["kept"]
+    assert "ready at" in penstock("platform", "logs", "registry").stdout
+
+
 @pytest.mark.parametrize("verb", ["up", "down"])
 def test_what_a_killed_supervisor_leaves_is_found_by(
     verb: str, penstock: Penstock, root: Path
@@ -112,7 +141,7 @@ def test_what_a_killed_supervisor_leaves_is_found_by(
     assert outcome.status == 0, outcome.stderr
     assert "left by a supervisor that died" in outcome.stderr
     assert not psutil.pid_exists(orphan)
-    assert len(find_processes(root)) == (2 if verb == "up" else 0)
+    assert len(find_processes(root)) == (WHOLE if verb == "up" else 0)
 
 
 def test_a_frozen_supervisor_is_ended_by_down(penstock: Penstock, root: Path) -> None:
@@ -134,7 +163,7 @@ def test_an_up_during_a_down_waits_for_it(penstock: Penstock, root: Path) -> Non
     assert (going_down.returncode, outcome.status) == (0, 0), errors + outcome.stderr
     # Whichever took the lock first, one platform is left and it is whole, or it is all down.
     alive = penstock("platform", "status", "--json").json
-    assert len(find_processes(root)) == (2 if alive["running"] else 0)
+    assert len(find_processes(root)) == (WHOLE if alive["running"] else 0)
     if alive["running"]:
         assert alive["supervisor_pid"] != first
 
@@ -144,7 +173,7 @@ def test_two_ups_at_once_start_one_platform(penstock: Penstock, root: Path) -> N
     results = [process.communicate(timeout=90) for process in together]
 
     assert [process.returncode for process in together] == [0, 0], results
-    assert len(find_processes(root)) == 2
+    assert len(find_processes(root)) == WHOLE
 
 
 def test_stale_files_of_a_dead_supervisor_do_not_confuse(penstock: Penstock, root: Path) -> None:
@@ -273,7 +302,8 @@ def test_three_brokers_replicate_and_survive_one(penstock: Penstock) -> None:
         penstock("topics", "create", "safe", "--partitions", "1")
         topics = admin.metadata().topics
         copies = {name: len(topics[name].partitions[0].replicas) for name in topics}
-        assert copies == {"safe": 3, "_penstock.probe": 3, "__consumer_offsets": 3}
+        known = ("safe", "_penstock.probe", "_schemas", "__consumer_offsets")
+        assert [copies[name] for name in known] == [3, 3, 3, 3]
         described = penstock("topics", "describe", "safe", "--all-configs").stdout
         assert "min.insync.replicas 2 " in " ".join(described.split())
 

@@ -124,7 +124,8 @@ def test_the_number_of_workers_can_change_while_kafka_runs(platform: SparkPlatfo
 
     assert none.status == 0, none.stderr
     root = platform.platform.folder.root
-    eventually(lambda: len(find_processes(root)) == 2, within_seconds=60)
+    # The broker, the registry and the supervisor are left.
+    eventually(lambda: len(find_processes(root)) == 3, within_seconds=60)
     eventually(lambda: platform.platform.status().spark == (), within_seconds=60)
     assert platform.platform.status().brokers[0].pid == broker
 

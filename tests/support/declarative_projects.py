@@ -1,6 +1,6 @@
 """Declarative pipelines that between them use every verb and option of `pyspark.pipelines`.
 
-Each is run by Spark's own runner and by Penstock, and must give the same tables.
+All but one are run by Spark's own runner and by Penstock, and must give the same tables.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ OPTIONS = DeclarativeProject(
     @dp.materialized_view(
         name="totals", comment="Per kind.", table_properties={"penstock.refresh": "1 second"},
         spark_conf={"spark.sql.shuffle.partitions": "2"}, partition_cols=["kind"],
-        schema="kind string, total bigint",
+        schema="total bigint, kind string",
     )
     def sum_up():
         return spark.read.table("events").groupBy("kind").agg(F.sum("amount").alias("total"))
@@ -109,7 +109,7 @@ APPENDING = DeclarativeProject(
         + """
     dp.create_streaming_table(
         "everything", comment="From everywhere.", table_properties={"team": "shop"},
-        schema="id bigint, source string", format="parquet",
+        schema="id bigint, source string", format="parquet", cluster_by=["id"],
     )
 
     @dp.append_flow(target="everything")
@@ -127,7 +127,7 @@ COLUMNS = DeclarativeProject(
     files={
         "transformations/append.py": _READ
         + """
-    dp.create_streaming_table("wide", format="delta", cluster_by=["id"])
+    dp.create_streaming_table("wide", format="delta")
 
     for kind in ("a", "b", "c"):
         @dp.append_flow(
@@ -220,10 +220,10 @@ SQL = DeclarativeProject(
 SCHEMA = DeclarativeProject(
     name="in a schema",
     tables=("first", "second", "third"),
-    database="sales",
+    database="default",
     spec="""
     catalog: spark_catalog
-    database: sales
+    database: default
     configuration:
       spark.sql.shuffle.partitions: "3"
       shop.least: '50'
@@ -239,11 +239,11 @@ SCHEMA = DeclarativeProject(
 
     @dp.table
     def second():
-        return spark.readStream.table("sales.first").select("id")
+        return spark.readStream.table("default.first").select("id")
 
     @dp.materialized_view
     def third():
-        return spark.read.table("spark_catalog.sales.second").agg(F.max("id").alias("last"))
+        return spark.read.table("spark_catalog.default.second").agg(F.max("id").alias("last"))
 """
     },
 )
@@ -312,4 +312,6 @@ CHANGES = DeclarativeProject(
     },
 )
 
-PROJECTS = (OPTIONS, APPENDING, COLUMNS, VIEWS, SQL, SCHEMA, SINKS, CHANGES)
+PROJECTS = (OPTIONS, APPENDING, COLUMNS, VIEWS, SQL, SCHEMA, SINKS)
+"""What Spark's own runner can run. It merges changes into no format that is at hand: Delta's tables
+"do not support row-level operations" to it, so `CHANGES` is compared with rows stated by hand."""

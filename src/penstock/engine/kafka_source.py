@@ -30,6 +30,12 @@ _ALWAYS = {
     "failOnDataLoss": "true",
 }
 
+_GROUP_OF_RANGES = {
+    # Spark keeps consumers by group and partition, each with megabytes that it has fetched ahead,
+    # and would otherwise invent a group for every batch: soon a heap of them. Nothing is committed.
+    "kafka.group.id": "penstock.ranges",
+}
+
 RAW_SCHEMA = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,"
     " timestampType int, headers array<struct<key:string,value:binary>>"
@@ -73,7 +79,7 @@ def raw_range(
         kafka: options of the connection.
         ranges: first offset and the one after the last, by partition; None: all there is now.
     """
-    options = {**kafka, **SOURCE_TUNING, **_ALWAYS}
+    options = {**kafka, **SOURCE_TUNING, **_ALWAYS, **_GROUP_OF_RANGES}
     if ranges is None:
         options |= {"subscribe": topic.kafka_name}
     else:

@@ -263,6 +263,16 @@ def _streaming() -> Iterator[SessionSetting]:
         value="256",
         reason="a consumer for each partition stays open from batch to batch",
     )
+    yield SessionSetting(
+        key="spark.kafka.consumer.fetchedData.cache.timeout",
+        value="20s",
+        reason="records that were fetched and not used take memory; five minutes of them too much",
+    )
+    yield SessionSetting(
+        key="spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval",
+        value="10s",
+        reason="how often Spark looks for such records",
+    )
 
 
 def _tables(shape: SessionShape) -> Iterator[SessionSetting]:

@@ -146,6 +146,13 @@ SPARK_ROWS = [
     ["spark.driver.memory", "2048m", "penstock", "no"],
     ["spark.hadoop.fs.s3a.secret.key", "********", "your setting", "no"],
     ["spark.kafka.consumer.cache.capacity", "256", "penstock", "no"],
+    [
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval",
+        "10s",
+        "penstock",
+        "no",
+    ],
+    ["spark.kafka.consumer.fetchedData.cache.timeout", "20s", "penstock", "no"],
     ["spark.sql.ansi.enabled", "true", "penstock", "no"],
     [
         "spark.sql.catalog.spark_catalog",
