@@ -1,12 +1,14 @@
 """A registry without Kafka: its log folds what is appended into the state at once."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import quote
 
-from starlette.testclient import TestClient
+import httpx2
+from starlette.types import ASGIApp
 
 from penstock.registry.errors import RegistryError
 from penstock.registry.log import Record
@@ -59,10 +61,12 @@ class Answer:
 
 
 class Api:
-    """Speaks HTTP to a registry's application; with a body, it is JSON."""
+    """Speaks HTTP to a registry's application, without a network; with a body, it is JSON."""
 
-    def __init__(self, client: TestClient, log: FoldingLog) -> None:
-        self._client = client
+    def __init__(self, app: ASGIApp, runner: asyncio.Runner, log: FoldingLog) -> None:
+        transport = httpx2.ASGITransport(app=app)
+        self._client = httpx2.AsyncClient(transport=transport, base_url="http://registry")
+        self._runner = runner
         self.log = log
 
     def ask(
@@ -76,7 +80,8 @@ class Api:
     ) -> Answer:
         sent = {"content-type": "application/vnd.schemaregistry.v1+json", **(headers or {})}
         content = json.dumps(body).encode() if body is not None else content
-        response = self._client.request(method, path, content=content, headers=sent)
+        asking = self._client.request(method, path, content=content, headers=sent)
+        response = self._runner.run(asking)
         return Answer(response.status_code, response.headers.get("content-type", ""), response.text)
 
     def get(self, path: str) -> Answer:

@@ -5,6 +5,7 @@ written exactly as there. A key of a kind that is not known here is left alone.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -284,7 +285,7 @@ def loaded(text: JsonText | None) -> object:
     return None if text is None else json.loads(text)
 
 
-def _bytes(fields: dict[str, object]) -> bytes:
+def _bytes(fields: Mapping[str, object]) -> bytes:
     return json_bytes({name: value for name, value in fields.items() if value is not None})
 
 

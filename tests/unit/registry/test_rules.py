@@ -1,5 +1,7 @@
 """Metadata and rule sets: one spelling, and rules that clients can apply."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from penstock.registry.entries import JsonText
@@ -17,8 +19,8 @@ from penstock.registry.rules import (
 RULE = {"name": "check", "kind": "CONDITION", "mode": "WRITE", "type": "CEL"}
 
 
-def rule_set(group: str, *rules: dict[str, object]) -> RuleSet:
-    return RuleSet.model_validate({group: list(rules)})
+def rule_set(group: str, *rules: Mapping[str, object]) -> RuleSet:
+    return RuleSet.model_validate({group: [dict(rule) for rule in rules]})
 
 
 @pytest.mark.parametrize(
