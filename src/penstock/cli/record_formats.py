@@ -85,27 +85,45 @@ def opened_encoders(
 def _encoder(registry: RegistryAccess, place: Place, options: Mapping[str, Any]) -> Encoder | None:
     from penstock.kafka.formats import RegistryFormat, encoder
 
-    chosen = options[f"{place.side}_format"]
+    chosen, file = options[f"{place.side}_format"], options[f"{place.side}_schema"]
     if chosen is None:
         return None
-    writer = _writer_schema(registry, place, options[f"{place.side}_schema"])
+    registry_format = RegistryFormat(chosen)
+    if file is None:
+        writer = _latest(registry, place)
+    else:
+        _require_type(file, registry_format)
+        writer = _registered(registry, place, file)
     click.echo(
         f"{place.side}s are written as {place.subject} version {writer.version}, id {writer.id}",
         err=True,
     )
-    return encoder(RegistryFormat(chosen), registry.client, place, writer)
+    return encoder(registry_format, registry.client, place, writer)
 
 
-def _writer_schema(registry: RegistryAccess, place: Place, file: Path | None) -> RegisteredSchema:
+def _latest(registry: RegistryAccess, place: Place) -> RegisteredSchema:
     from penstock.registry.client_errors import NotRegisteredError
-    from penstock.registry.file_registration import register_file
 
-    if file is not None:
-        return register_file(registry.client, file, place.subject, folder=registry.folder)
     try:
         return registry.client.version(place.subject)
     except NotRegisteredError as err:
         raise NoWriterSchemaError(place.subject, side=place.side) from err
+
+
+def _require_type(file: Path, registry_format: RegistryFormat) -> None:
+    """Look before registering: a schema of another type must not become a version."""
+    from penstock.kafka.formats import WrongSchemaTypeError
+    from penstock.registry.project import load_file
+
+    found, wanted = load_file(file, root=file.parent).type, registry_format.schema_type
+    if found is not wanted:
+        raise WrongSchemaTypeError(found=found, wanted=wanted, schema=f"`{file}`")
+
+
+def _registered(registry: RegistryAccess, place: Place, file: Path) -> RegisteredSchema:
+    from penstock.registry.file_registration import register_file
+
+    return register_file(registry.client, file, place.subject, folder=registry.folder)
 
 
 class Content(StrEnum):

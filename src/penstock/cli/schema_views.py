@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from penstock.registry.checking import FileCheck
     from penstock.registry.pulling import PulledFile
     from penstock.registry.pushing import Pushed
-    from penstock.schemas import Change, RegisteredSchema
+    from penstock.schemas import RegisteredSchema
+    from penstock.schemas.changes import Change
 
 
 def schema_payload(schema: RegisteredSchema) -> dict[str, object]:
@@ -149,4 +150,4 @@ def print_changes(old: str, new: str, found: Sequence[Change]) -> None:
     if not found:
         click.echo("no differences", err=True)
     for change in found:
-        click.echo(f"{change.kind}  {change.path}  {change.message}")
+        click.echo(str(change))

@@ -150,13 +150,13 @@ def diff(
       penstock schemas diff orders-value 2 order.avsc
     """
     from penstock.registry.comparing import compared_sides
-    from penstock.schemas import changes
+    from penstock.schemas.diff import differences
 
     with opened_registry(registry_url, profile) as registry:
         before, after = compared_sides(
             registry.client, Subject(subject), old, new, folder=registry.folder
         )
-    found = changes(before.schema, after.schema)
+    found = differences(before.schema, after.schema)
     payload = {
         "subject": subject,
         "old": before.name,

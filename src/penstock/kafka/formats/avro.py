@@ -33,7 +33,8 @@ class AvroEncoder:
     def encode(self, document: object) -> bytes | None:
         """Return the bytes for `document`; raises `UnfitRecordError` with the field."""
         value = self._values.value_of(document)
-        return self._serializer(value, self._place.context())
+        data: bytes | None = self._serializer(value, self._place.context())
+        return data
 
 
 class AvroDecoder:

@@ -44,10 +44,11 @@ class JsonSchemaEncoder:
         """Return the bytes for `document`; raises `UnfitRecordError` with the field."""
         from jsonschema.exceptions import best_match
 
-        wrong = best_match(self._validator.iter_errors(document))
+        wrong = best_match(self._validator.iter_errors(cast("Any", document)))
         if wrong is not None:
             raise _unfit(wrong)
-        return self._serializer(document, self._place.context())
+        data: bytes | None = self._serializer(document, self._place.context())
+        return data
 
 
 class JsonSchemaDecoder:
@@ -86,24 +87,24 @@ def _validator(schema: Schema) -> Validator:
 def _unfit(wrong: ValidationError) -> UnfitRecordError:
     """Return the error with the field that is wrong, also where that is one which is not there."""
     path = reduce(below, wrong.absolute_path, "")
+    found, wanted = cast("Any", wrong.instance), cast("Any", wrong.validator_value)
     match wrong.validator:
         case "required":
-            missing = next(name for name in wrong.validator_value if name not in wrong.instance)
+            missing = next(name for name in wanted if name not in found)
             return UnfitRecordError(below(path, missing), "is missing, and the schema requires it")
-        case "additionalProperties" if wrong.validator_value is False:
-            return _unknown(wrong, path)
+        case "additionalProperties" if wanted is False:
+            return _unknown(found, cast("dict[str, Any]", wrong.schema), path)
         case "type":
-            return mismatch(wrong.instance, f"of type {_types(wrong.validator_value)}", path)
+            return mismatch(found, f"of type {_types(wanted)}", path)
     return UnfitRecordError(path, f"is not what the schema asks for: {wrong.message}")
 
 
-def _unknown(wrong: ValidationError, path: str) -> UnfitRecordError:
+def _unknown(found: dict[str, object], schema: dict[str, Any], path: str) -> UnfitRecordError:
     """Return the error for the first property that a closed schema does not have."""
-    schema = cast("dict[str, Any]", wrong.schema)
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     name = next(
         name
-        for name in wrong.instance
+        for name in found
         if name not in known and not any(re.search(pattern, name) for pattern in patterns)
     )
     return unknown_field(name, known, schema.get("title", "the schema"), path)

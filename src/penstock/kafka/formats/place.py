@@ -54,7 +54,9 @@ class Place:
         """Return what confluent-kafka's serializers need to know about a record."""
         from confluent_kafka.serialization import MessageField, SerializationContext
 
-        pairs = [(header.name, header.value) for header in headers]
+        pairs: list[tuple[str, str | bytes | None]] = [
+            (header.name, header.value) for header in headers
+        ]
         return SerializationContext(self.topic, MessageField(self.side.value), pairs)
 
     def require_schema_id(self, data: bytes, headers: Sequence[Header]) -> None:

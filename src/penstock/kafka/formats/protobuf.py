@@ -67,7 +67,8 @@ class ProtobufEncoder:
         except MessageMismatchError as err:
             reason = f"does not fit `{err.message_name}`: {err.reason}"
             raise UnfitRecordError(_pointer(err.field), reason) from err
-        return self._serializer(message, self._place.context())
+        data: bytes | None = self._serializer(message, self._place.context())
+        return data
 
 
 class ProtobufDecoder:
@@ -89,7 +90,8 @@ class ProtobufDecoder:
                 raise NoSchemaNumberError(str(named.guid))
             schema = self._schema(named.id)
             deserializer = self._deserializer(schema, named.id, named.message_indexes or ())
-            message: Message = deserializer(data, context)
+            # They say it is bytes, and it is the message.
+            message = cast("Message", deserializer(data, context))
             return json.loads(message_to_json(schema, message))
 
     def _schema(self, schema_id: int) -> ProtobufSchema:
