@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException
 
 from penstock.kafka.tables.topic import PARTITION
-from penstock.kafka.tables.transactions import transactional_client
+from penstock.kafka.tables.transactions import fatal_errors_unwrapped, transactional_client
 from penstock.names import Offset
 
 if TYPE_CHECKING:
@@ -60,10 +60,11 @@ class LogWriter:
         self.arrived = 0
         self._client.begin_transaction()
         try:
-            for record in records:
-                self._send(record)
-            self._client.flush(timeout_seconds)
-            self._client.commit_transaction(max(0.0, deadline - time.monotonic()))
+            with fatal_errors_unwrapped():
+                for record in records:
+                    self._send(record)
+                self._client.flush(timeout_seconds)
+                self._client.commit_transaction(max(0.0, deadline - time.monotonic()))
         except KafkaException:
             with suppress(KafkaException):
                 self._client.abort_transaction(_ABORT_SECONDS)

@@ -8,7 +8,7 @@ committing another.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -20,6 +20,8 @@ from penstock.kafka.tables.topic import PARTITION
 from penstock.names import Version
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from confluent_kafka import Message
 
     from penstock.kafka.connection import Connection
@@ -50,6 +52,21 @@ def transactional_client(connection: Connection, transactional_id: str) -> Produ
     )
 
 
+@contextmanager
+def fatal_errors_unwrapped() -> Iterator[None]:
+    """Raise what the client calls fatal as the `KafkaException` that it is.
+
+    The client raises it in the middle of its callbacks. When a delivery report is due behind it,
+    Python finds that report's function called with an exception set: a `SystemError`.
+    """
+    try:
+        yield
+    except SystemError as err:
+        if isinstance(err.__cause__, KafkaException):
+            raise err.__cause__ from err
+        raise
+
+
 class KeyWriter:
     """Writes one key. After a failed write it is of no use any more: make another."""
 
@@ -78,8 +95,9 @@ class KeyWriter:
         self._client.begin_transaction()
         committed = False
         try:
-            self._send(value, timeout_seconds)
-            self._commit(max(0.0, deadline - time.monotonic()))
+            with fatal_errors_unwrapped():
+                self._send(value, timeout_seconds)
+                self._commit(max(0.0, deadline - time.monotonic()))
             committed = True
         finally:
             if not committed:
