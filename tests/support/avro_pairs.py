@@ -37,9 +37,9 @@ class Making:
         self._records: list[str] = []
 
     def schema(self, depth: int) -> Node:
-        simple = [self.primitive, self.enum, self.fixed]
-        deep = [self.record, self.record, self.array, self.map, self.union, self.known]
-        kinds: list[Callable[[int], Node]] = [*simple, *deep] if depth > 0 else simple
+        kinds: list[Callable[[int], Node]] = [self.primitive, self.enum, self.fixed]
+        if depth > 0:
+            kinds += [self.record, self.record, self.array, self.map, self.union, self.known]
         return self._draw(st.sampled_from(kinds))(depth)
 
     def primitive(self, _depth: int) -> Node:

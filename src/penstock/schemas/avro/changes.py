@@ -16,6 +16,7 @@ from penstock.schemas.avro.types import (
     Record,
     Type,
     Union,
+    are_alike,
     decimal_of,
     simple_name,
     type_word,
@@ -53,7 +54,7 @@ class _Comparison:
                 yield from _attribute_changes(old.attributes, new.attributes, path)
             case Union(), Union():
                 yield from self._unions(old, new, path)
-            case (Record(), Record()) | (Enum(), Enum()) | (Fixed(), Fixed()):
+            case Record() | Enum() | Fixed(), Record() | Enum() | Fixed() if are_alike(old, new):
                 self._wait(old, new, path)
             case Primitive(), Primitive() if old.kind is new.kind:
                 yield from _attribute_changes(old.attributes, new.attributes, path)

@@ -28,6 +28,7 @@ from penstock.schemas.avro.types import (
     Record,
     Type,
     Union,
+    are_alike,
     decimal_of,
     simple_name,
     type_word,
@@ -94,18 +95,20 @@ class _Branches:
 
     def __init__(self, union: Union, schema: Graph) -> None:
         self._unnamed: dict[str, Type] = {}
-        self._named: dict[str, list[Type]] = {}
+        self._by_name: dict[str, list[Definition]] = {}
+        self._by_alias: dict[FullName, list[Definition]] = {}
         for branch in map(schema.resolved, union.branches):
             if isinstance(branch, Definition):
-                for name in {simple_name(branch.name), *branch.aliases}:
-                    self._named.setdefault(name, []).append(branch)
+                self._by_name.setdefault(simple_name(branch.name), []).append(branch)
+                for alias in branch.aliases:
+                    self._by_alias.setdefault(alias, []).append(branch)
             else:
                 self._unnamed[type_word(branch)] = branch
 
     def candidates(self, writer: Type) -> Iterator[Type]:
         if isinstance(writer, Definition):
-            for name in dict.fromkeys((simple_name(writer.name), writer.name)):
-                yield from self._named.get(name, ())
+            yield from self._by_name.get(simple_name(writer.name), ())
+            yield from self._by_alias.get(writer.name, ())
         else:
             words = [type_word(writer)]
             if isinstance(writer, Primitive):
@@ -163,8 +166,17 @@ class _Resolution:
     def _is_nothing(self, problem: _Problem) -> bool:
         return isinstance(problem, _Inner) and self._is_good(problem.pair)
 
-    def _fits(self, reader: Type, writer: Type) -> bool:
-        return all(self._is_nothing(problem) for problem in self._between(reader, writer, ""))
+    def _fits(self, candidate: Type, writer: Type) -> bool:
+        """Whether a branch takes the data; records among the candidates have the right name."""
+        if isinstance(candidate, Record) and isinstance(writer, Record):
+            self._count_comparison()
+            return self._is_good((candidate.name, writer.name))
+        return all(self._is_nothing(problem) for problem in self._between(candidate, writer, ""))
+
+    def _count_comparison(self) -> None:
+        self._comparisons += 1
+        if self._comparisons > MAX_COMPARISONS:
+            raise _TooManyComparisons
 
     def _within(self, pair: Pair, path: str) -> Iterator[_Problem]:
         if pair == _WHOLE:
@@ -176,9 +188,7 @@ class _Resolution:
 
     def _between(self, reader: Type, writer: Type, path: str) -> Iterator[_Problem]:
         """Yield what keeps a type from reading data of another, and inner pairs of records."""
-        self._comparisons += 1
-        if self._comparisons > MAX_COMPARISONS:
-            raise _TooManyComparisons
+        self._count_comparison()
         reader, writer = self._reader.resolved(reader), self._writer.resolved(writer)
         match reader, writer:
             case Union(), Union():
@@ -192,7 +202,9 @@ class _Resolution:
                 yield from self._between(reader.items, writer.items, f"{path}/items")
             case Map(), Map():
                 yield from self._between(reader.values, writer.values, f"{path}/values")
-            case (Record(), Record()) | (Enum(), Enum()) | (Fixed(), Fixed()):
+            case Record() | Enum() | Fixed(), Record() | Enum() | Fixed() if are_alike(
+                reader, writer
+            ):
                 yield from self._between_named(reader, writer, path)
             case Primitive(), Primitive():
                 yield from _between_primitives(reader, writer, path)

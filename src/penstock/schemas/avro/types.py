@@ -133,6 +133,11 @@ Definition = Record | Enum | Fixed
 Type = Primitive | Array | Map | Union | Named | Definition
 
 
+def are_alike(one: Definition, other: Definition) -> bool:
+    """Whether both are records, both enums or both fixed."""
+    return type(one) is type(other)
+
+
 def simple_name(name: FullName) -> str:
     """Return the name without its namespace."""
     return name.rpartition(".")[2]

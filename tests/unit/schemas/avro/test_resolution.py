@@ -125,6 +125,11 @@ CASES: dict[str, tuple[Json, Json, list[str]]] = {
         ["TYPE_MISMATCH /fields/0/type"],
     ),
     "a branch taken by alias": ([record(name="New", aliases=["Old"])], record(name="Old"), []),
+    "an alias of another namespace in a branch": (
+        [record(name="New", aliases=["Old"])],
+        record(name="b.Old"),
+        ["MISSING_UNION_BRANCH /"],
+    ),
     "a later branch fits where an earlier one of the same name does not": (
         [record(field("x", "int"), name="a.R"), record(name="b.R")],
         record(name="c.R"),
