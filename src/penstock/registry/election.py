@@ -108,15 +108,23 @@ class Election:
     def leader(self) -> str | None:
         """Return the address of another instance that leads; None if nobody knows of one."""
         if self._known_leader is None:
-            with suppress(PenstockError):
-                found = leader_of(self._admin, GroupId(self._name), self._log.topic)
-                self._known_leader = None if found == self._address else found
+            found = self._described()
+            self._known_leader = None if found == self._address else found
         return self._known_leader
+
+    def may_lead(self, address: str) -> bool:
+        """Return whether the instance at `address` leads, as far as anybody knows."""
+        return self._described() in (None, address)
 
     def forget_leader(self, address: str) -> None:
         """Ask anew who leads: the one at `address` does not, or does not answer."""
         if self._known_leader == address:
             self._known_leader = None
+
+    def _described(self) -> str | None:
+        with suppress(PenstockError):
+            return leader_of(self._admin, GroupId(self._name), self._log.topic)
+        return None
 
     def _note(self, *, elected: bool) -> None:
         with self._changed:

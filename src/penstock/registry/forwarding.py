@@ -46,12 +46,18 @@ POSITION_HEADER = b"x-penstock-position"
 # Longer than the group takes to notice that a leader has died.
 _LEADER_SECONDS = 15.0
 _PAUSE_SECONDS = 0.2
+# How often to look whether a leader that takes its time still is one.
+_LOOK_SECONDS = 1.0
 # A leader may wait ten seconds for Kafka.
 _ANSWER_SECONDS = 20.0
 _CATCH_UP_SECONDS = 2.0
 _NO_LEADER = NotLeaderError("").code
 # Those that concern one connection, or that are made anew on each.
 _PASSED_ON = (b"accept", b"authorization", b"content-type")
+
+
+class LeaderGoneError(Exception):
+    """The instance that was asked leads no more, and has not answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +133,7 @@ class Forwarding:
             elif leader := await asyncio.to_thread(self._election.leader):
                 try:
                     answer = await self._forwarded(leader, scope, body)
-                except httpx2.HTTPError as err:
+                except (httpx2.HTTPError, LeaderGoneError) as err:
                     error = ForwardingError(f"the leader at {leader} does not answer: {err!r}")
                     if not _may_be_repeated(scope["method"], err):
                         return _error(error)
@@ -158,12 +164,13 @@ class Forwarding:
     async def _forwarded(self, leader: str, scope: Scope, body: bytes) -> _Answer:
         query = f"?{scope['query_string'].decode()}" if scope["query_string"] else ""
         headers = [(name, value) for name, value in scope["headers"] if name in _PASSED_ON]
-        response = await self._client.request(
+        asking = self._client.request(
             scope["method"],
             f"{leader}{scope['raw_path'].decode()}{query}",
             headers=[*headers, (FORWARD_HEADER, b"false")],
             content=body,
         )
+        response = await self._while_leading(leader, asyncio.ensure_future(asking))
         await self._catch_up(response.headers.get(POSITION_HEADER.decode(), ""))
         content_type = response.headers.get("content-type", "").encode()
         return _Answer(
@@ -171,6 +178,17 @@ class Forwarding:
             headers=((b"content-type", content_type),),
             body=response.content,
         )
+
+    async def _while_leading(
+        self, leader: str, asking: asyncio.Future[httpx2.Response]
+    ) -> httpx2.Response:
+        """Return the response; give up when another leads: a frozen process answers nothing."""
+        while not asking.done():
+            await asyncio.wait({asking}, timeout=_LOOK_SECONDS)
+            if not asking.done() and not await asyncio.to_thread(self._election.may_lead, leader):
+                asking.cancel()
+                raise LeaderGoneError(leader)
+        return asking.result()
 
     async def _catch_up(self, position: str) -> None:
         if position.isdigit():
@@ -212,7 +230,7 @@ def is_write(method: str, path: str) -> bool:
     return method in ("PUT", "DELETE")
 
 
-def _may_be_repeated(method: str, err: httpx2.HTTPError) -> bool:
+def _may_be_repeated(method: str, err: httpx2.HTTPError | LeaderGoneError) -> bool:
     """Whether sending a request again does no harm: it never arrived, or comes to the same."""
     return method != "DELETE" or isinstance(err, httpx2.ConnectError | httpx2.ConnectTimeout)
 
