@@ -10,6 +10,7 @@
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
+from typing import Any, Protocol, cast
 
 from jsonschema import Draft6Validator
 from jsonschema.exceptions import ValidationError
@@ -23,10 +24,19 @@ from penstock.schemas.json_text import dump_json
 Errors = Iterator[ValidationError]
 
 
+class Descending(Protocol):
+    """What the library's validators offer to their keywords."""
+
+    def descend(
+        self, instance: object, schema: object, path: object = None, schema_path: object = None
+    ) -> Errors:
+        """Yield what is wrong with a part of the document."""
+
+
 @cache
 def strict(draft: Draft) -> type[Validator]:
     """Return the validator for `draft`; formats are annotations and not checked."""
-    validator: type[Validator] = extend(
+    validator: Any = extend(  # type: ignore[no-untyped-call]
         draft.validator,
         {
             "pattern": _pattern,
@@ -40,7 +50,7 @@ def strict(draft: Draft) -> type[Validator]:
     # The library picks a validator by `$schema` whenever it follows a reference. Under a name of
     # their own, these are picked again; the library's own ones stay what they are for others.
     validator.META_SCHEMA = {draft.id_keyword: dialect(draft)}
-    return validates(dialect(draft))(validator)
+    return cast("type[Validator]", validates(dialect(draft))(validator))
 
 
 def dialect(draft: Draft) -> str:
@@ -50,10 +60,16 @@ def dialect(draft: Draft) -> str:
 
 def value_key(value: object) -> str:
     """Return the same text for values that JSON Schema takes for equal, and only for those."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
     return dump_json(_plain(value), sort_keys=True)
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, str | int):
+        return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
@@ -68,7 +84,7 @@ def exact(number: object) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(str(number))
 
 
-def _pattern(_validator: Validator, pattern: str, instance: object, _schema: object) -> Errors:
+def _pattern(_validator: Descending, pattern: str, instance: object, _schema: object) -> Errors:
     if not isinstance(instance, str):
         return
     found = read_pattern(pattern).found_in(instance)
@@ -79,7 +95,7 @@ def _pattern(_validator: Validator, pattern: str, instance: object, _schema: obj
 
 
 def _pattern_properties(
-    validator: Validator, patterns: Mapping[str, object], instance: object, _schema: object
+    validator: Descending, patterns: Mapping[str, object], instance: object, _schema: object
 ) -> Errors:
     if not isinstance(instance, dict):
         return
@@ -93,7 +109,7 @@ def _pattern_properties(
 
 
 def _additional_properties(
-    validator: Validator, allowed: object, instance: object, schema: Mapping[str, object]
+    validator: Descending, allowed: object, instance: object, schema: Mapping[str, object]
 ) -> Errors:
     if not isinstance(instance, dict) or allowed is True:
         return
@@ -118,7 +134,7 @@ def _is_declared(name: str, schema: Mapping[str, object]) -> bool:
 
 
 def _unique_items(
-    _validator: Validator, wanted: object, instance: object, _schema: object
+    _validator: Descending, wanted: object, instance: object, _schema: object
 ) -> Errors:
     if wanted is not True or not isinstance(instance, list):
         return
@@ -132,7 +148,7 @@ def _unique_items(
 
 
 def _multiple_of(
-    _validator: Validator, divisor: object, instance: object, _schema: object
+    _validator: Descending, divisor: object, instance: object, _schema: object
 ) -> Errors:
     if isinstance(instance, bool) or not isinstance(instance, int | float):
         return

@@ -23,7 +23,7 @@ from penstock.schemas.json_schema.combination_rules import CombinationRules
 from penstock.schemas.json_schema.differences import Difference, below
 from penstock.schemas.json_schema.documents import REFERENCE_KEYWORDS, Documents, Node, pointer
 from penstock.schemas.json_schema.object_rules import ObjectRules
-from penstock.schemas.json_schema.patterns import read_pattern
+from penstock.schemas.json_schema.patterns import Budget, read_pattern
 from penstock.schemas.json_schema.scalar_rules import (
     constant_differences,
     enumeration_differences,
@@ -52,9 +52,13 @@ from penstock.schemas.json_schema.shaping import Shaping
 from penstock.schemas.json_text import dump_json
 from penstock.schemas.schema import Incompatibility
 
-MAX_COMPARISONS = 20_000
-"""Of two subschemas with each other: half a second. Real schemas need as many as they have parts;
-members of `anyOf` that refer to each other could ask for any number."""
+MAX_COMPARISONS = 40_000
+"""Of two subschemas with each other: a second at most. Real schemas need about as many as they have
+parts; members of `anyOf` that refer to each other could ask for any number."""
+
+MAX_PATTERN_STEPS = 500_000
+"""In all names that are matched with patterns: a quarter of a second. What is left then counts as
+not known."""
 
 MAX_TOLD = 100
 """Incompatibilities in one answer: nobody reads more."""
@@ -66,7 +70,7 @@ class _TooComplexError(Exception):
 
 def incompatibilities_of(old: Documents, new: Documents) -> list[Incompatibility]:
     """Return why `new` refuses documents that `old` accepts: empty if it does not."""
-    if old.texts == new.texts:
+    if _equal(old, new):
         return []
     if old.dynamic or new.dynamic:
         return [
@@ -90,6 +94,19 @@ def incompatibilities_of(old: Documents, new: Documents) -> list[Incompatibility
     return [_incompatibility(difference) for difference in dict.fromkeys(found[:MAX_TOLD])]
 
 
+def _equal(old: Documents, new: Documents) -> bool:
+    """Whether the schemas are the same, and so are all they refer to."""
+    return (
+        old.reference_names == new.reference_names
+        and old.reference_texts == new.reference_texts
+        and _text(old.root) == _text(new.root)
+    )
+
+
+def _text(node: Node) -> str:
+    return dump_json(node.schema, sort_keys=True)
+
+
 def _incompatibility(difference: Difference) -> Incompatibility:
     return Incompatibility(
         kind=difference.kind, path=pointer(difference.way), message=difference.message
@@ -100,7 +117,6 @@ class SchemaComparison:
     """Compares parts of two schemas and remembers the answers."""
 
     def __init__(self, old: Documents, new: Documents) -> None:
-        self._equal_texts = old.texts[1:] == new.texts[1:] and old.root.schema == new.root.schema
         self._shapings = {
             document: shaping
             for documents in (old, new)
@@ -111,6 +127,7 @@ class SchemaComparison:
         self._open: dict[tuple[Shape, Shape], int] = {}
         self._assumed = len(self._open)
         self._count = 0
+        self._budget = Budget(MAX_PATTERN_STEPS)
 
     def shape(self, member: Member) -> Shape:
         """Return what a part of either schema says."""
@@ -119,7 +136,7 @@ class SchemaComparison:
     def found_in(self, pattern: str, name: str) -> bool | None:
         """Tell whether `name` matches `pattern`; None if that is not known."""
         self._spend()
-        return read_pattern(pattern).found_in(name)
+        return read_pattern(pattern).found_in(name, self._budget)
 
     def differences(self, old: Member, new: Member) -> tuple[Difference, ...]:
         """Return why `new` refuses what `old` accepts."""
@@ -229,11 +246,13 @@ class SchemaComparison:
             yield from below((keyword,), found)
 
     def _unevaluated(self, old: Unevaluated, new: Unevaluated) -> Iterator[Difference]:
-        """Accept equal schemas only: what is unevaluated depends on all keywords around."""
-        text = dump_json(new.schema.schema, sort_keys=True)
+        """Accept equal schemas only: what is unevaluated depends on all keywords around.
+
+        With references in them, equal texts may mean different schemas.
+        """
+        text = _text(new.schema)
         refers = any(f'"{keyword}"' in text for keyword in REFERENCE_KEYWORDS)
-        same = dump_json(old.schema.schema, sort_keys=True) == text
-        if not same or (refers and not self._equal_texts):
+        if refers or _text(old.schema) != text:
             name = "PROPERTIES" if new.keyword == "unevaluatedProperties" else "ITEMS"
             yield Difference(
                 kind=f"UNEVALUATED_{name}_NARROWED",

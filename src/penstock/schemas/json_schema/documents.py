@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import unquote, urldefrag, urljoin
 
-from jsonschema_specifications import REGISTRY as META_SCHEMAS
-from referencing.exceptions import NoSuchResource
-
 from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.json_schema.drafts import Draft, Keywords, children, draft_of
 from penstock.schemas.json_schema.keywords import KeywordError, check_keywords
+from penstock.schemas.json_schema.meta_schemas import meta_schema
 from penstock.schemas.json_text import load_json
 from penstock.schemas.schema import Resolved, in_order
 
-MAX_SUBSCHEMAS = 20_000
+MAX_SUBSCHEMAS = 10_000
 """Of a schema with all it refers to: as many are looked at in half a second."""
 
 REFERENCE_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -68,8 +66,8 @@ class Documents:
     """The nodes of a schema and its references."""
 
     root: Node = field(init=False)
-    texts: tuple[str, ...] = ()
     reference_names: tuple[str, ...] = ()
+    reference_texts: tuple[str, ...] = ()
     _nodes: dict[tuple[Document, tuple[str, ...]], Node] = field(default_factory=dict)
     _resources: dict[str, Node] = field(default_factory=dict)
     _anchors: dict[tuple[str, str], Node] = field(default_factory=dict)
@@ -166,15 +164,11 @@ class Documents:
         return self._index(resource.document, value, resource.base, (*resource.way, *steps))
 
     def _meta_schema(self, address: str) -> Node | None:
-        for spelling in (address, f"{address}#"):
-            try:
-                contents = META_SCHEMAS.contents(spelling)
-            except NoSuchResource:
-                continue
-            return self.add(
-                Document(name=address, contents=contents, draft=draft_of(contents)), address
-            )
-        return None
+        contents = meta_schema(address)
+        if contents is None:
+            return None
+        document = Document(name=address, contents=contents, draft=draft_of(contents))
+        return self.add(document, address)
 
     def _index(self, document: Document, value: object, base: str, way: tuple[str, ...]) -> Node:
         waiting = [(value, base, way)]
@@ -232,8 +226,8 @@ def read_documents(text: str, references: Sequence[Resolved]) -> Documents:
     contents = load_json(text)
     ordered = list(in_order(references))
     documents = Documents(
-        texts=(text, *(one.text for one in ordered)),
         reference_names=tuple(one.name for one in ordered),
+        reference_texts=tuple(one.text for one in ordered),
     )
     main = Document(name="", contents=contents, draft=draft_of(contents))
     documents.root = documents.add(main, "")

@@ -5,15 +5,16 @@ each subschema anyway. That, and remembering what was seen, makes a long schema 
 a second instead of minutes.
 """
 
-from functools import cache
-from typing import cast
+import json
+from functools import cache, lru_cache
+from typing import Any, cast
 
 from jsonschema.exceptions import ValidationError, best_match
 from jsonschema.protocols import Validator
-from jsonschema_specifications import REGISTRY as META_SCHEMAS
 
 from penstock.schemas.json_schema.assertions import strict
 from penstock.schemas.json_schema.drafts import Draft, Keywords
+from penstock.schemas.json_schema.meta_schemas import meta_schema
 from penstock.schemas.json_schema.patterns import PatternError, read_pattern
 from penstock.schemas.json_text import dump_json
 
@@ -24,6 +25,11 @@ _RECURSIONS: tuple[Keywords, ...] = (
 )
 _DEFINITIONS = ("definitions", "$defs")
 _MAX_TOLD_CHARS = 200
+_MAX_REMEMBERED_CHARS = 100
+_PLAIN_RULE = frozenset(
+    {"type", "items", "uniqueItems", "minItems", "format", "default", "$comment", "deprecated"}
+)
+_PLAIN_TYPES: dict[type, str] = {str: "string", bool: "boolean"}
 
 
 class KeywordError(ValueError):
@@ -45,12 +51,12 @@ def check_keywords(schema: object, draft: Draft) -> bool | Keywords:
         return schema
     if not isinstance(schema, dict):
         raise KeywordError(reason=f"{_told(schema)} is not a schema, an object or a boolean is")
+    rules = _rules(draft)
     for keyword, value in schema.items():
-        if isinstance(value, str | int | float | bool):
-            error = _checked_scalar(draft, keyword, type(value), value)
-        else:
-            error = _checked(draft, keyword, value)
-        if error is not None:
+        rule = rules.get(keyword)
+        if rule is None or _plainly_fits(rule.schema, value):
+            continue
+        if (error := _remembered(draft, keyword, value)) is not None:
             raise error
     _check_siblings(schema, draft)
     _check_patterns(schema)
@@ -86,7 +92,15 @@ def _rules(draft: Draft) -> dict[str, Validator]:
     meta = _flat_meta_schema(draft)
     root = strict(draft)(meta)
     properties = cast("Keywords", meta["properties"])
-    return {name: root.evolve(schema=rule) for name, rule in properties.items()}
+    return {name: root.evolve(schema=_inlined(rule, meta)) for name, rule in properties.items()}
+
+
+def _inlined(rule: object, meta: Keywords) -> object:
+    """Return what `rule` refers to, when that is all it says."""
+    if not isinstance(rule, dict) or rule.keys() != {"$ref"}:
+        return rule
+    part, name = str(rule["$ref"]).split("/")[1:]
+    return cast("Keywords", meta[part])[name]
 
 
 def _flat_meta_schema(draft: Draft) -> Keywords:
@@ -105,12 +119,13 @@ def _vocabularies(main: Keywords) -> list[Keywords]:
     address = str(main.get("$id", ""))
     parts = cast("list[dict[str, str]]", main.get("allOf", []))
     base = address.rpartition("/")[0]
-    return [META_SCHEMAS.contents(f"{base}/{part['$ref']}") for part in parts]
+    return [meta_schema(f"{base}/{part['$ref']}") or {} for part in parts]
 
 
 def _without_recursion(value: object, draft: Draft) -> object:
     if value in _RECURSIONS:
-        return {"type": "object" if draft is Draft.DRAFT_04 else ["object", "boolean"]}
+        # What stands there is checked when it is visited; only draft-04 has no booleans.
+        return {"type": "object"} if draft is Draft.DRAFT_04 else True
     if isinstance(value, dict):
         return {name: _without_recursion(part, draft) for name, part in value.items()}
     if isinstance(value, list):
@@ -118,15 +133,33 @@ def _without_recursion(value: object, draft: Draft) -> object:
     return value
 
 
-@cache
-def _checked_scalar(draft: Draft, keyword: str, _kind: type, value: object) -> KeywordError | None:
-    """Remember the answer; `_kind` keeps `1`, `1.0` and `true` apart."""
-    return _checked(draft, keyword, value)
+def _plainly_fits(rule: object, value: object) -> bool:
+    """Tell without the library what most keywords are about: texts, and lists of names."""
+    if not isinstance(rule, dict):
+        return rule is True
+    if not rule.keys() <= _PLAIN_RULE:
+        return False
+    if isinstance(value, list) and rule.get("items") == {"type": "string"}:
+        distinct = {name for name in value if isinstance(name, str)}
+        return len(distinct) == len(value) and len(value) >= rule.get("minItems", 0)
+    return "items" not in rule and rule.get("type") == _PLAIN_TYPES.get(type(value))
+
+
+def _remembered(draft: Draft, keyword: str, value: object) -> KeywordError | None:
+    """Ask once for each short value: schemas repeat themselves."""
+    text = dump_json(value)
+    if len(text) > _MAX_REMEMBERED_CHARS:
+        return _checked(draft, keyword, value)
+    return _checked_text(draft, keyword, text)
+
+
+@lru_cache(maxsize=10_000)
+def _checked_text(draft: Draft, keyword: str, text: str) -> KeywordError | None:
+    return _checked(draft, keyword, json.loads(text))
 
 
 def _checked(draft: Draft, keyword: str, value: object) -> KeywordError | None:
-    rule = _rules(draft).get(keyword)
-    error = best_match(rule.iter_errors(value)) if rule else None
+    error = best_match(_rules(draft)[keyword].iter_errors(cast("Any", value)))
     if error is None:
         return None
     # Where the meta-schema has alternatives, the one about the value says more than those about

@@ -80,6 +80,19 @@ class _Ahead:
 _Part = _Character | _Sequence | _Choice | _Repeat | _Boundary | _Ahead
 
 
+class Budget:
+    """How many positions may still be looked at, in one match or in many."""
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    def spend(self, steps: int) -> None:
+        """Take `steps` away, or give up."""
+        self._left -= steps
+        if self._left < 0:
+            raise _TooManyStepsError
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A regular expression that was read; `tree` is None when it is not evaluated."""
@@ -87,12 +100,13 @@ class Pattern:
     text: str
     tree: _Part | None
 
-    def found_in(self, text: str) -> bool | None:
+    def found_in(self, text: str, budget: Budget | None = None) -> bool | None:
         """Tell whether the pattern matches somewhere in `text`; None if that is not known."""
         if self.tree is None:
             return None
+        match = _Match(text, budget or Budget(MAX_STEPS))
         try:
-            return bool(_Match(text).ends(self.tree, set(range(len(text) + 1))))
+            return bool(match.ends(self.tree, set(range(len(text) + 1))))
         except _TooManyStepsError:
             return None
 
@@ -145,15 +159,13 @@ def _beginning(tree: _Part | None) -> str:
 class _Match:
     """One attempt on one text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
-        self.steps = 0
+        self.budget = budget
 
     def ends(self, part: _Part, starts: set[int]) -> set[int]:
         """Return where a match of `part` may end when it begins at one of `starts`."""
-        self.steps += len(starts) + 1
-        if self.steps > MAX_STEPS:
-            raise _TooManyStepsError
+        self.budget.spend(len(starts) + 1)
         match part:
             case _Character(test=test):
                 text = self.text

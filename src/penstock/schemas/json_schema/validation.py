@@ -42,7 +42,7 @@ def problems(schema: JsonSchema, document: object, *, limit: int = MAX_PROBLEMS)
         limit: At most so many reasons.
     """
     try:
-        found = list(islice(_validator(schema).iter_errors(document), limit))
+        found = list(islice(_validator(schema).iter_errors(cast("Any", document)), limit))
     except RecursionError:
         return [Problem(path="#/", message="the document is nested too deeply to be checked")]
     return [_told(error) for error in found]
