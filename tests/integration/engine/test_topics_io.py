@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import psutil
 import pytest
 
 from penstock.engine.dead_letters import write_dead_letters
 from penstock.kafka import TopicPartition, partition_for_key
-from penstock.names import DatasetName, Offset, Partition, PipelineName
+from penstock.names import DatasetName, FlowName, Offset, Partition, PipelineName
 from penstock.pipeline import InvalidPipelineError, load_pipeline
 from support.flow_io import FlowIO
 from support.projects import project
 from support.raw_records import RawRecord, send_raw
 from support.topic_contents import topic_contents
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,6 +102,48 @@ def copy(orders):
         (None, b"\xff\x00", envelope(topic, b"1", b"0", b"value is not valid UTF-8")),
         (b"gone", None, envelope(topic, b"1", b"1", b"value is null")),
     }
+
+
+def test_reading_dead_letters_again_and_again_opens_no_more_consumers(
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    topic: TopicName,
+    shop: PipelineName,
+    tmp_path: Path,
+) -> None:
+    """Each would keep megabytes of records for minutes: a heap is soon full of them."""
+    records = [RawRecord(value=b"broken", partition=0) for _ in range(6)]
+    send_raw(kafka.connection, topic, records)
+    declarations = f"""
+ps.topic("orders", value=ps.json("n int"), kafka_name="{topic}")
+ps.topic("copies", value=ps.json("n int"))
+
+@ps.flow(into="copies")
+def copy(orders):
+    return orders
+"""
+    io = io_of(tmp_path, declarations, name=shop, spark=spark, at=kafka.connection)
+    reader, flow = io.reader("copy"), io.pipeline.flow(FlowName("copy"))
+
+    def fetch(offset: int) -> int:
+        bounds = (Offset(offset), Offset(offset + 1))
+        ranges = {TopicPartition(topic, Partition(0)): bounds}
+        return write_dead_letters(reader, flow, DatasetName("orders"), ranges)
+
+    assert fetch(0) == 1
+    before = connections(spark, kafka)
+    assert [fetch(offset) for offset in range(1, 6)] == [1] * 5
+    eventually(lambda: connections(spark, kafka) <= before, within_seconds=10)
+
+
+def connections(spark: SparkSession, kafka: KafkaCluster) -> int:
+    """Return how many connections to the broker Spark's JVM has."""
+    java: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way
+    process = psutil.Process(java.java.lang.ProcessHandle.current().pid())
+    port = int(kafka.bootstrap.rpartition(":")[2])
+    return sum(
+        1 for item in process.net_connections("tcp") if item.raddr and item.raddr.port == port
+    )
 
 
 def envelope(
