@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from penstock.registry.checking import FileCheck
     from penstock.registry.pulling import PulledFile
     from penstock.registry.pushing import Pushed
-    from penstock.schemas import RegisteredSchema
-    from penstock.schemas.changes import Change
+    from penstock.schemas import Change, RegisteredSchema
 
 
 def schema_payload(schema: RegisteredSchema) -> dict[str, object]:

@@ -150,7 +150,7 @@ def diff(
       penstock schemas diff orders-value 2 order.avsc
     """
     from penstock.registry.comparing import compared_sides
-    from penstock.schemas.diff import differences
+    from penstock.schemas import differences
 
     with opened_registry(registry_url, profile) as registry:
         before, after = compared_sides(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import SecretStr
 
+from penstock.errors import PenstockError
 from penstock.names import Subject
 from penstock.registry.client import RegistryAddress, RegistryClient
 from penstock.registry.client_errors import (
@@ -26,8 +27,6 @@ from penstock.schemas import Level, SchemaText, SchemaType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from penstock.errors import PenstockError
 
 STRING = SchemaText(type=SchemaType.AVRO, text='"string"')
 
@@ -75,11 +74,10 @@ def answering(answer: Answering) -> Iterator[Answering]:
 def asked_by_id(url: str, **address: Any) -> PenstockError:  # noqa: ANN401 - of any address
     with (
         RegistryClient(RegistryAddress(url=url, **address)) as client,
-        pytest.raises(Exception, match=url) as caught,
+        pytest.raises(PenstockError, match=url) as caught,
     ):
         client.find_by_id(7)
-    error: PenstockError = caught.value
-    return error
+    return caught.value
 
 
 @pytest.mark.parametrize(
