@@ -42,7 +42,7 @@ class Names:
         return name
 
     def full(self, name: str, namespace: str, path: str) -> FullName:
-        """Return the full name of a definition or alias in `namespace`.
+        """Return the full name of a definition in `namespace`.
 
         Raises:
             InvalidSchemaError: the name or its namespace is not allowed.
@@ -61,14 +61,23 @@ class Names:
         return FullName(f"{space}.{simple}" if space else simple)
 
 
+def full_alias(alias: str, namespace: str) -> FullName:
+    """Return the full name that an alias of a type in `namespace` stands for.
+
+    It may be any string: an alias is how schemas get rid of names that are not allowed.
+    """
+    space, _, simple = alias.rpartition(".") if "." in alias else (namespace, "", alias)
+    return FullName(f"{space}.{simple}" if space else simple)
+
+
 def unknown_type(name: str, known: Collection[str], path: str) -> InvalidSchemaError:
     """Return the error for a use of `name`, which is neither primitive nor defined before it."""
     if name in COMPLEX:
         reason = f'`{name}` needs a schema of its own: {{"type": "{name}", …}}'
         return InvalidSchemaError(reason=reason, path=path)
     reason = f"`{name[:100]}` is not the name of a type that is defined before its use"
-    candidates = [*PRIMITIVES, *known] if len(known) <= _MAX_CANDIDATES else PRIMITIVES
-    likely = nearest(name[:100], candidates)
+    candidates = {*PRIMITIVES, *(known if len(known) <= _MAX_CANDIDATES else ())}
+    likely = nearest(name[:100], candidates - {name})
     return InvalidSchemaError(
         reason=f"{reason}; did you mean `{likely}`?" if likely else reason, path=path
     )

@@ -5,9 +5,8 @@ Whether defaults fit their types is told in `defaults.py`, once all types are kn
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-from penstock.schemas.avro.names import PRIMITIVES, Names, unknown_type
+from penstock.schemas.avro.names import PRIMITIVES, Names, full_alias, unknown_type
 from penstock.schemas.avro.types import (
     Array,
     Attributes,
@@ -44,7 +43,6 @@ _RESERVED_IN_ENUM = _RESERVED | {"default"}
 _RESERVED_IN_FIELD = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 
 JsonObject = Mapping[str, object]
-Text = TypeVar("Text", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +72,8 @@ class Parser:
         self._stored = stored
         self._names = Names(stored=stored)
         self._known = set(self.definitions)
+        # Names and aliases that are defined here, each with the type it belongs to.
+        self._own: dict[FullName, FullName] = {}
         self._complex: dict[str, Callable[[JsonObject, str, str], Type]] = {
             "record": self._record,
             "error": self._record,
@@ -194,7 +194,7 @@ class Parser:
         parsed: list[Field] = []
         for index, field in enumerate(fields):
             parsed.append(self._field(field, name, f"{path}/fields/{index}"))
-        _check_unique("field", [field.name for field in parsed], f"{path}/fields", "/name")
+        self._check_fields(parsed, f"{path}/fields")
         record = Record(
             name=name,
             fields=tuple(parsed),
@@ -216,7 +216,7 @@ class Parser:
             doc=_text(value, "doc", path),
             default=Default(value=value["default"]) if "default" in value else None,
             order=self._order(value.get("order", Order.ASCENDING.value), f"{path}/order"),
-            aliases=self._field_aliases(value, path),
+            aliases=tuple(dict.fromkeys(text for _, text in _aliases(value, path))),
             attributes=_attributes(value, _RESERVED_IN_FIELD),
         )
         if field.default is not None:
@@ -237,21 +237,39 @@ class Parser:
         )
         if name in self._known:
             raise InvalidSchemaError(reason=f"`{name}` is defined twice", path=here)
+        self._check_free(name, here)
         self._known.add(name)
+        self._own[name] = name
         return name
 
     def _type_aliases(self, schema: JsonObject, name: FullName, path: str) -> tuple[FullName, ...]:
-        if "aliases" not in schema:
-            return ()
-        space = namespace_of(name)
-        aliases = _texts(schema["aliases"], f"{path}/aliases")
-        return _once(self._names.full(text, space, here) for here, text in aliases)
+        found: dict[FullName, None] = {}
+        for here, text in _aliases(schema, path):
+            alias = full_alias(text, namespace_of(name))
+            if self._own.get(alias) != name:
+                self._check_free(alias, here)
+            self._own[alias] = name
+            found[alias] = None
+        return tuple(found)
 
-    def _field_aliases(self, schema: JsonObject, path: str) -> tuple[str, ...]:
-        if "aliases" not in schema:
-            return ()
-        aliases = _texts(schema["aliases"], f"{path}/aliases")
-        return _once(self._names.check(text, here) for here, text in aliases)
+    def _check_free(self, name: FullName, path: str) -> None:
+        """Refuse a name that is an alias of another type, and the other way round."""
+        if name in self._own and not self._stored:
+            reason = f"`{name}` is already a name or an alias of `{self._own[name]}`"
+            raise InvalidSchemaError(reason=reason, path=path)
+
+    def _check_fields(self, fields: Iterable[Field], path: str) -> None:
+        """Refuse fields that share a name, or a name with an alias of another field."""
+        named = list(fields)
+        _check_unique("field", [field.name for field in named], path, "/name")
+        owners = {field.name: field.name for field in named}
+        for index, field in enumerate(named):
+            for number, alias in enumerate(field.aliases):
+                if owners.setdefault(alias, field.name) != field.name and not self._stored:
+                    raise InvalidSchemaError(
+                        reason=f"`{alias}` is already a name or an alias of `{owners[alias]}`",
+                        path=f"{path}/{index}/aliases/{number}",
+                    )
 
 
 def _required(schema: JsonObject, key: str, path: str) -> object:
@@ -281,6 +299,11 @@ def _texts(value: object, path: str) -> Iterable[tuple[str, str]]:
         yield f"{path}/{index}", text
 
 
+def _aliases(schema: JsonObject, path: str) -> Iterable[tuple[str, str]]:
+    """Return the aliases with their paths; the specification takes any string."""
+    return _texts(schema["aliases"], f"{path}/aliases") if "aliases" in schema else ()
+
+
 def _check_unique(what: str, names: Iterable[str], path: str, end: str = "") -> None:
     seen: set[str] = set()
     for index, name in enumerate(names):
@@ -289,10 +312,6 @@ def _check_unique(what: str, names: Iterable[str], path: str, end: str = "") -> 
                 reason=f"the {what} `{name}` is there twice", path=f"{path}/{index}{end}"
             )
         seen.add(name)
-
-
-def _once(texts: Iterable[Text]) -> tuple[Text, ...]:
-    return tuple(dict.fromkeys(texts))
 
 
 def _attributes(schema: JsonObject, reserved: frozenset[str]) -> Attributes:

@@ -43,6 +43,8 @@ ACCEPTED: dict[str, Json] = {
         field("a", ["null", "R"], default={"a": None}),
     ),
     "aliases": record(field("a", "int", aliases=["b"]), aliases=["Old", "other.Old"]),
+    "aliases that are no names": record(field("a", "int", aliases=["b-c"]), aliases=["d e"]),
+    "an alias that is the name itself": record(field("a", "int", aliases=["a"]), aliases=["R"]),
     "each order": record(
         field("a", "int", order="ascending"),
         field("b", "int", order="descending"),
@@ -92,11 +94,20 @@ REFUSED: dict[str, tuple[Json, str]] = {
     "a doc that is no string": (record(doc=5), "/doc"),
     "aliases that are no array": (record(aliases="x"), "/aliases"),
     "an alias that is no string": (record(aliases=[5]), "/aliases/0"),
-    "an alias that is no name": (record(aliases=["b", "c d"]), "/aliases/1"),
-    "a field's alias that is no name": (
-        record(field("a", "int", aliases=["x.y"])),
-        "/fields/0/aliases/0",
+    "an alias that is the name of another field": (
+        record(field("a", "int"), field("b", "int", aliases=["c", "a"])),
+        "/fields/1/aliases/1",
     ),
+    "an alias of two fields": (
+        record(field("a", "int", aliases=["c"]), field("b", "int", aliases=["c"])),
+        "/fields/1/aliases/0",
+    ),
+    "an alias that is the name of another type": (
+        record(field("a", enum()), aliases=["E"]),
+        "/aliases/0",
+    ),
+    "an alias of two types": ([enum(aliases=["X"]), fixed(1, aliases=["X"])], "/1/aliases/0"),
+    "a name that is an alias of another type": ([enum(aliases=["F"]), fixed(1)], "/1/name"),
     "an unknown order": (record(field("a", "int", order="up")), "/fields/0/order"),
     "an order that is an object": (record(field("a", "int", order={})), "/fields/0/order"),
     "an array without items": ({"type": "array"}, ""),
@@ -229,6 +240,9 @@ STORED: dict[str, Json] = {
     "a default that does not fit": record(field("a", ["null", "int"], default="null")),
     "a name with other letters": record(field("größe", "int")),
     "a namespace with a dash": record(namespace="a-b"),
+    "an alias of two fields": record(
+        field("a", "int", aliases=["c"]), field("b", "int", aliases=["c"])
+    ),
     "an order in capitals": record(field("a", "int", order="DESCENDING")),
     "a name without namespace used in one": record(
         field("a", fixed(1, namespace="")), field("b", "F"), namespace="x"
