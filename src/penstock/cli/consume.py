@@ -192,8 +192,9 @@ def consume(bootstrap: str | None, profile: str | None, **options: Any) -> None:
 
     Without --follow it reads up to the end that the topics have now. Without --group it reads on
     its own and commits nothing. A null value is written as null; --json tells it from the text,
-    and its lines go back byte for byte with `penstock produce --format records`. Ctrl-C ends
-    cleanly, commits for the group, and is no failure.
+    and its lines go back byte for byte with `penstock produce --format records`. With
+    --value-format or --key-format, records are decoded to JSON, and those that cannot be are shown
+    with the reason. Ctrl-C ends cleanly, commits for the group, and is no failure.
 
     \b
     Examples:

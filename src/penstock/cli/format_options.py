@@ -17,22 +17,23 @@ _FORMATS = ["avro", "json-schema", "protobuf"]
 
 def format_options(command: Command) -> Command:
     """Add `--key-format`, `--value-format` and `--registry`."""
-    for side in ("key", "value"):
+    command = registry_option(command)
+    for side in ("value", "key"):
         command = click.option(
             f"--{side}-format",
             type=click.Choice(_FORMATS),
-            help=f"The {side}s are in this format, with schemas of the registry; here, JSON.",
+            help=f"The {side}s are this in Kafka, with schemas of the registry, and JSON here.",
         )(command)
-    return registry_option(command)
+    return command
 
 
 def schema_options(command: Command) -> Command:
     """Add `--key-schema` and `--value-schema`."""
-    for side in ("key", "value"):
+    for side in ("value", "key"):
         command = click.option(
             f"--{side}-schema",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             metavar="FILE",
-            help=f"Register this as TOPIC-{side} and use it. Default: the latest registered.",
+            help=f"Register this as TOPIC-{side}, and write with it. Default: the latest one.",
         )(command)
     return command

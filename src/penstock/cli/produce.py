@@ -164,8 +164,8 @@ class _Header(click.ParamType["tuple[str, str]"]):
     metavar="FILE",
     help="Where failed records and wrong lines go. Default: TOPIC.errors.jsonl.",
 )
-@schema_options
 @format_options
+@schema_options
 @json_option
 @cluster_options
 def produce(bootstrap: str | None, profile: str | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click hands over each option by its own type
