@@ -65,19 +65,13 @@ class Compatibility:
         compared = [one for one in earlier if _same_group(config, content, one)]
         if level is Level.NONE or not compared:
             return []
-        found = incompatibilities(
-            self._parsing.parsed(subject, content, stored=True),
-            [
-                self._parsing.parsed(subject, one.content, stored=True)
-                for one in _needed(compared, level)
-            ],
-            level,
-        )
-        return [_described(one) for one in found] + _setting(found, level)
-
-
-def _needed(earlier: Sequence[SchemaVersion], level: Level) -> Sequence[SchemaVersion]:
-    return earlier if level.transitive else earlier[-1:]
+        new = self._parsing.parsed(subject, content, stored=True)
+        for old in reversed(compared if level.transitive else compared[-1:]):
+            parsed = self._parsing.parsed(subject, old.content, stored=True)
+            found = incompatibilities(new, [parsed], level)
+            if found:
+                return _report(found, old, config)
+        return []
 
 
 def _same_group(config: Config, content: Content, earlier: SchemaVersion) -> bool:
@@ -89,9 +83,15 @@ def _same_group(config: Config, content: Content, earlier: SchemaVersion) -> boo
     return own == properties_of(earlier.content.metadata).get(group)
 
 
-def _described(one: Incompatibility) -> str:
-    return f"{{errorType:'{one.kind}', description:'{one.message}', additionalInfo:'{one.path}'}}"
-
-
-def _setting(found: list[Incompatibility], level: Level) -> list[str]:
-    return [f"{{compatibility: '{level}'}}"] if found else []
+def _report(found: list[Incompatibility], old: SchemaVersion, config: Config) -> list[str]:
+    """Return what does not fit, then what it does not fit to: in Confluent's notation."""
+    validates = str(bool(config.validate_fields)).lower()
+    return [
+        *(
+            f"{{errorType:'{one.kind}', description:'{one.message}', additionalInfo:'{one.path}'}}"
+            for one in found
+        ),
+        f"{{oldSchemaVersion: {old.version}}}",
+        f"{{oldSchema: '{old.content.text}'}}",
+        f"{{validateFields: '{validates}', compatibility: '{config.compatibility_level}'}}",
+    ]

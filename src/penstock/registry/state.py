@@ -178,11 +178,17 @@ class RegistryState:
 
     def _matching(self, subject: Subject | None, which: Which) -> Iterator[SchemaVersion]:
         """Yield the versions of a subject, of all in a context (`:.ctx:`), or (None) of all."""
-        name = None if subject is None else qualified(subject)
-        for each, versions in self._versions.items():
-            whole = name is not None and not name.name and context_of(each) == name.context
-            if name is None or each == subject or whole:
-                yield from (version for version in versions.values() if which.includes(version))
+        for each in self._meant(subject):
+            versions = self._versions.get(each, {})
+            yield from (version for version in versions.values() if which.includes(version))
+
+    def _meant(self, subject: Subject | None) -> list[Subject]:
+        if subject is None:
+            return list(self._versions)
+        name = qualified(subject)
+        if name.name:
+            return [subject]
+        return [each for each in self._versions if context_of(each) == name.context]
 
     def has_versions(self, subject: Subject | None, which: Which) -> bool:
         """Whether a subject, a context (`:.ctx:`) or (None) anything has versions."""

@@ -26,7 +26,11 @@ def test_reasons_are_told_when_asked(api: Api, version: str) -> None:
     messages = api.post(f"{path}?verbose=true", {"schema": NEEDED})["messages"]
     assert isinstance(messages, list)
     assert messages[0].startswith("{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'")
-    assert messages[-1] == "{compatibility: 'BACKWARD'}"
+    assert messages[-3:] == [
+        "{oldSchemaVersion: 1}",
+        f"{{oldSchema: '{OPTIONAL}'}}",
+        "{validateFields: 'false', compatibility: 'BACKWARD'}",
+    ]
 
 
 def test_all_versions_count_where_the_level_is_transitive(api: Api) -> None:
