@@ -27,14 +27,14 @@ from penstock.schemas.avro.types import (
     namespace_of,
     simple_name,
 )
-from penstock.schemas.json_text import dump_json
+from penstock.schemas.java_json import java_json
 
 JsonObject = dict[str, object]
 
 
 def canonical(some: Type) -> str:
     """Return the text that Confluent's registry stores for a schema."""
-    return dump_json(_Printer(normalize=False).type(some, ""))
+    return java_json(_Printer(normalize=False).type(some, ""))
 
 
 def normalized(some: Type) -> str:
@@ -43,7 +43,7 @@ def normalized(some: Type) -> str:
     Against the canonical one, aliases and extra attributes are sorted, empty documentation of types
     is gone, and the defaults of floating-point fields are written as such.
     """
-    return dump_json(_Printer(normalize=True).type(some, ""))
+    return java_json(_Printer(normalize=True).type(some, ""))
 
 
 class _Printer:
