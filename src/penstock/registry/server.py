@@ -6,6 +6,7 @@ election, so that another instance leads at once.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
@@ -47,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5
 _PAUSE_SECONDS = 0.1
+_LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,13 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._watching = asyncio.create_task(self._watch())
         self._on_ready()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.to_thread(self._log.look)
 
     async def on_tick(self, counter: int) -> bool:
         self.fault = fault_of(self._log, self._election)

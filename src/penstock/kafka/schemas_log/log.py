@@ -13,13 +13,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.kafka.admin import Admin
-from penstock.kafka.errors import RequestTimedOutError, error_of, translated
+from penstock.kafka.errors import ClusterError, RequestTimedOutError, error_of, translated
 from penstock.kafka.offsets import Isolation
 from penstock.kafka.producer.errors import RecordTooLargeError
 from penstock.kafka.schemas_log.errors import FencedError
@@ -28,7 +29,7 @@ from penstock.kafka.schemas_log.records import Folding
 from penstock.kafka.schemas_log.topic import ensure_schemas_topic
 from penstock.kafka.schemas_log.writer import LogWriter
 from penstock.kafka.tables.entries import ignore_change
-from penstock.kafka.tables.errors import TableClosedError
+from penstock.kafka.tables.errors import TableClosedError, TableLostError
 from penstock.kafka.tables.following import Follower
 from penstock.kafka.tables.topic import end_of, first_of, is_gone
 from penstock.names import Offset
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from penstock.errors import PenstockError
     from penstock.kafka.connection import Connection
-    from penstock.kafka.errors import ClusterError
     from penstock.kafka.schemas_log.records import Fold, LogRecord
     from penstock.kafka.topics.description import TopicIdentity
     from penstock.names import TopicName
@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 # The client and brokers take a million bytes by default, what surrounds the record included.
 _MAX_RECORD_BYTES = 990_000
+_LOOK_SECONDS = 1.0
 _SHUT_OUT = {
     KafkaError._FENCED,  # noqa: SLF001 - a public constant
     KafkaError.INVALID_PRODUCER_EPOCH,
@@ -60,7 +61,7 @@ class SchemasLog:
     def __init__(
         self, admin: Admin, topic: TopicName, identity: TopicIdentity, *, fold: Fold, first: Offset
     ) -> None:
-        self._admin, self._topic = admin, topic
+        self._admin, self._topic, self._identity = admin, topic, identity
         self._folding = Folding(fold)
         self._follower = Follower(
             admin.connection,
@@ -114,6 +115,13 @@ class SchemasLog:
     def fault(self) -> PenstockError | None:
         """Why the topic is not followed any more; None while it is."""
         return self._folding.fault
+
+    def look(self) -> None:
+        """Look whether the topic is still there: one that is gone is silent, not at fault."""
+        with suppress(ClusterError):
+            hurried = self._admin.within(_LOOK_SECONDS)
+            if is_gone(hurried, self._topic, self._identity):
+                self._folding.end(TableLostError(self._topic, reason="the topic was deleted"))
 
     def cluster_id(self) -> str:
         """Return the id of the cluster that holds the topic.
