@@ -18,13 +18,22 @@ import click
 from penstock.cli.registry_access import opened_registry
 from penstock.errors import UsageError
 from penstock.kafka import Record
+from penstock.kafka.formats import (
+    Place,
+    RegistryFormat,
+    Side,
+    UndecodableRecordError,
+    WrongSchemaTypeError,
+    decoder,
+    encoder,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from penstock.cli.registry_access import RegistryAccess
-    from penstock.kafka.formats import Decoder, Encoder, Place, RegistryFormat, SchemaSource
+    from penstock.kafka.formats import Decoder, Encoder
     from penstock.names import TopicName
     from penstock.schemas import RegisteredSchema
 
@@ -67,8 +76,6 @@ def opened_encoders(
     topic: TopicName, options: Mapping[str, Any], profile: str | None
 ) -> Iterator[Encoders]:
     """Yield what the options of `penstock produce` ask for; schemas are registered or found."""
-    from penstock.kafka.formats import Place, Side
-
     for side in Side:
         if options[f"{side}_schema"] is not None and options[f"{side}_format"] is None:
             raise SchemaWithoutFormatError(side)
@@ -83,8 +90,6 @@ def opened_encoders(
 
 
 def _encoder(registry: RegistryAccess, place: Place, options: Mapping[str, Any]) -> Encoder | None:
-    from penstock.kafka.formats import RegistryFormat, encoder
-
     chosen, file = options[f"{place.side}_format"], options[f"{place.side}_schema"]
     if chosen is None:
         return None
@@ -112,7 +117,6 @@ def _latest(registry: RegistryAccess, place: Place) -> RegisteredSchema:
 
 def _require_type(file: Path, registry_format: RegistryFormat) -> None:
     """Look before registering: a schema of another type must not become a version."""
-    from penstock.kafka.formats import WrongSchemaTypeError
     from penstock.registry.project import load_file
 
     found, wanted = load_file(file, root=file.parent).type, registry_format.schema_type
@@ -152,18 +156,11 @@ class DecodedRecord(Record):
 
 
 class RecordDecoder:
-    """Decodes the records of any topic."""
+    """Decodes the records of any topic, with a decoder for each side that has a format."""
 
-    def __init__(
-        self,
-        source: SchemaSource,
-        *,
-        key_format: RegistryFormat | None,
-        value_format: RegistryFormat | None,
-    ) -> None:
-        self._source = source
-        self._formats = {"key": key_format, "value": value_format}
-        self._decoders: dict[tuple[TopicName, str], Decoder | None] = {}
+    def __init__(self, open_decoder: Callable[[Place], Decoder | None]) -> None:
+        self._open = open_decoder
+        self._decoders: dict[tuple[TopicName, Side], Decoder | None] = {}
 
     def decoded(self, record: Record) -> DecodedRecord:
         """Return `record` with JSON in the place of what was encoded.
@@ -171,17 +168,15 @@ class RecordDecoder:
         Raises:
             PenstockError: the registry does not answer.
         """
-        key, key_content = self._content(record, "key", record.key)
-        value, value_content = self._content(record, "value", record.value)
+        key, key_content = self._content(record, Side.KEY, record.key)
+        value, value_content = self._content(record, Side.VALUE, record.value)
         parts = {item.name: getattr(record, item.name) for item in fields(Record)}
         parts |= {"key": key, "value": value}
         return DecodedRecord(**parts, key_content=key_content, value_content=value_content)
 
     def _content(
-        self, record: Record, side: str, data: bytes | None
+        self, record: Record, side: Side, data: bytes | None
     ) -> tuple[bytes | None, Content]:
-        from penstock.kafka.formats import UndecodableRecordError
-
         decoder = self._decoder(record.topic, side)
         if decoder is None or data is None:
             return data, Content.BYTES
@@ -192,14 +187,9 @@ class RecordDecoder:
             shown = {"undecodable": err.reason, "base64": stored}
             return _line(shown), Content.UNDECODABLE
 
-    def _decoder(self, topic: TopicName, side: str) -> Decoder | None:
-        from penstock.kafka.formats import Place, Side, decoder
-
+    def _decoder(self, topic: TopicName, side: Side) -> Decoder | None:
         if (topic, side) not in self._decoders:
-            chosen, place = self._formats[side], Place(topic=topic, side=Side(side))
-            self._decoders[topic, side] = (
-                None if chosen is None else decoder(chosen, self._source, place)
-            )
+            self._decoders[topic, side] = self._open(Place(topic=topic, side=side))
         return self._decoders[topic, side]
 
 
@@ -208,17 +198,22 @@ def opened_decoder(
     options: Mapping[str, Any], profile: str | None
 ) -> Iterator[RecordDecoder | None]:
     """Yield what decodes records as the options of `penstock consume` ask, if they do."""
-    from penstock.kafka.formats import RegistryFormat
-
     chosen = {
-        name: RegistryFormat(options[name]) if options[name] else None
-        for name in ("key_format", "value_format")
+        side: RegistryFormat(options[f"{side}_format"])
+        for side in Side
+        if options[f"{side}_format"] is not None
     }
-    if not any(chosen.values()):
+    if not chosen:
         yield None
         return
     with opened_registry(options["registry_url"], profile) as registry:
-        yield RecordDecoder(registry.client, **chosen)
+
+        def open_decoder(place: Place) -> Decoder | None:
+            if place.side not in chosen:
+                return None
+            return decoder(chosen[place.side], registry.client, place)
+
+        yield RecordDecoder(open_decoder)
 
 
 def with_documents(shown: dict[str, object], record: DecodedRecord) -> dict[str, object]:

@@ -56,6 +56,13 @@ class IdAnswer(BaseModel):
     id: int
 
 
+class ContextIdAnswer(BaseModel):
+    """The id of a schema in one context; the default context comes first."""
+
+    context: str
+    id: int
+
+
 class CompatibilityAnswer(BaseModel):
     """A compatibility level."""
 

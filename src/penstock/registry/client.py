@@ -16,6 +16,7 @@ from urllib.parse import quote
 from penstock.names import Subject
 from penstock.registry.answers import (
     CompatibilityAnswer,
+    ContextIdAnswer,
     IdAnswer,
     ModeAnswer,
     SchemaAnswer,
@@ -162,6 +163,16 @@ class RegistryClient:
             return self.schema_by_id(schema_id, serialized=serialized)
         except NotRegisteredError:
             return None
+
+    def id_of_guid(self, guid: str) -> int | None:
+        """Return the id of the schema that a record's header names by its GUID, or None."""
+        try:
+            path = f"/schemas/guids/{quote(guid, safe='')}/ids"
+            answer = self._ask("GET", path, f"schema GUID {guid}")
+        except NotRegisteredError:
+            return None
+        found = parsed_answer(list[ContextIdAnswer], answer, url=self.url)
+        return next((item.id for item in found), None)
 
     def find(
         self, subject: Subject, schema: SchemaText, *, normalize: bool = False

@@ -48,11 +48,11 @@ class UndecodableRecordError(PenstockError):
         self.reason = reason
 
 
-class NoSchemaNumberError(UndecodableRecordError):
-    """A record names its schema in a way that only a registry of another make resolves."""
+class UnknownSchemaGuidError(UndecodableRecordError):
+    """A record's header has the GUID of a schema that the registry does not know."""
 
     def __init__(self, guid: str) -> None:
-        super().__init__(f"it names its schema by GUID {guid}, not by id")
+        super().__init__(f"schema GUID {guid} is not in the registry")
 
 
 class UnknownSchemaIdError(UndecodableRecordError):

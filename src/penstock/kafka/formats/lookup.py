@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, cast
 
 from penstock.kafka.formats.errors import (
-    NoSchemaNumberError,
     OtherSchemaTypeError,
     UndecodableRecordError,
+    UnknownSchemaGuidError,
     UnknownSchemaIdError,
 )
 from penstock.names import Subject
@@ -39,6 +39,10 @@ class SchemaSource(Protocol):
         Raises:
             PenstockError: nothing is known, because nobody answers.
         """
+        ...
+
+    def id_of_guid(self, guid: str) -> int | None:
+        """Return the id of a schema that is named by its GUID; None as for `find_by_id`."""
         ...
 
     def version(
@@ -82,6 +86,7 @@ class _Client:
         self._kind = kind
         self._writer = writer
         self._found: dict[tuple[int, str | None], TheirSchema | UndecodableRecordError] = {}
+        self._ids: dict[str, int | None] = {}
         self._latest: dict[str | None, TheirVersion] = {}
 
     def config(self) -> dict[str, object]:
@@ -120,9 +125,14 @@ class _Client:
             found = self._source.find_by_id(schema_id, serialized=True) or found
         return _as_theirs(found)
 
-    def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> TheirSchema:  # noqa: ARG002
-        """Refuse records whose schema has no number."""
-        raise NoSchemaNumberError(guid)
+    def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> TheirSchema:
+        """Return the schema that a record's header names."""
+        if guid not in self._ids:
+            self._ids[guid] = self._source.id_of_guid(guid)
+        schema_id = self._ids[guid]
+        if schema_id is None:
+            raise UnknownSchemaGuidError(guid)
+        return self.get_schema(schema_id, fmt=fmt)
 
     def get_version(
         self,

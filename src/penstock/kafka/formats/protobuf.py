@@ -13,9 +13,9 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, Proto
 from confluent_kafka.schema_registry.serde import SchemaId
 
 from penstock.kafka.formats.errors import (
-    NoSchemaNumberError,
     UndecodableRecordError,
     UnfitRecordError,
+    UnknownSchemaGuidError,
 )
 from penstock.kafka.formats.fields import below
 from penstock.kafka.formats.lookup import client_for, schema_of_id
@@ -77,6 +77,7 @@ class ProtobufDecoder:
     def __init__(self, source: SchemaSource, place: Place) -> None:
         self._source = source
         self._place = place
+        self._ids: dict[str, int | None] = {}
         self._schemas: dict[int, ProtobufSchema] = {}
         self._deserializers: dict[tuple[int, tuple[int, ...]], ProtobufDeserializer] = {}
 
@@ -86,13 +87,23 @@ class ProtobufDecoder:
             context = self._place.context(headers)
             named = SchemaId("PROTOBUF")
             dual_schema_id_deserializer(data, context, named)
-            if named.id is None:
-                raise NoSchemaNumberError(str(named.guid))
-            schema = self._schema(named.id)
-            deserializer = self._deserializer(schema, named.id, named.message_indexes or ())
+            schema_id = self._id(named)
+            schema = self._schema(schema_id)
+            deserializer = self._deserializer(schema, schema_id, named.message_indexes or ())
             # They say it is bytes, and it is the message.
             message = cast("Message", deserializer(data, context))
             return json.loads(message_to_json(schema, message))
+
+    def _id(self, named: SchemaId) -> int:
+        if named.id is not None:
+            return int(named.id)
+        guid = str(named.guid)
+        if guid not in self._ids:
+            self._ids[guid] = self._source.id_of_guid(guid)
+        schema_id = self._ids[guid]
+        if schema_id is None:
+            raise UnknownSchemaGuidError(guid)
+        return schema_id
 
     def _schema(self, schema_id: int) -> ProtobufSchema:
         if schema_id not in self._schemas:

@@ -1,0 +1,172 @@
+"""What a decoder makes of bytes, of schema ids, and of a registry that does not answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+
+from penstock.errors import PenstockError
+from penstock.kafka import Header
+from penstock.kafka.formats import (
+    Decoder,
+    Place,
+    RegistryFormat,
+    Side,
+    UndecodableRecordError,
+    UnfitRecordError,
+    WrongSchemaTypeError,
+    decoder,
+    encoder,
+)
+from penstock.names import Subject, TopicName
+from penstock.schemas import RegisteredSchema, Schema, SchemaType, parse
+
+VALUES = Place(topic=TopicName("orders"), side=Side.VALUE)
+ORDER = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}'
+GUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+
+class DownError(PenstockError):
+    """Nobody answers."""
+
+    code = "PEN-X"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__("down", hint="wait")
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Schemas in memory; the ids that were asked for are kept."""
+
+    schemas: dict[int, RegisteredSchema]
+    is_down: bool = False
+    asked: list[int] = field(default_factory=list)
+
+    def find_by_id(self, schema_id: int, *, serialized: bool = False) -> RegisteredSchema | None:
+        assert not serialized
+        if self.is_down:
+            raise DownError
+        self.asked.append(schema_id)
+        return self.schemas.get(schema_id)
+
+    def id_of_guid(self, guid: str) -> int | None:
+        return 1 if guid == GUID else None
+
+    def version(
+        self, subject: Subject, version: int, *, deleted: bool = False, serialized: bool = False
+    ) -> RegisteredSchema:
+        assert (subject, version, deleted, serialized) == ("orders-value", 1, False, False)
+        return self.schemas[1]
+
+    def parsed(self, schema: RegisteredSchema) -> Schema:
+        return parse(schema.type, schema.text)
+
+
+def a_shelf() -> Shelf:
+    return Shelf(
+        {
+            1: RegisteredSchema(
+                id=1, type=SchemaType.AVRO, text=ORDER, subject=Subject("orders-value"), version=1
+            ),
+            2: RegisteredSchema(id=2, type=SchemaType.JSON, text='{"type":"object"}'),
+        }
+    )
+
+
+def refusal(decode: Decoder, data: bytes, *headers: Header) -> str:
+    with pytest.raises(UndecodableRecordError) as caught:
+        decode.decode(data, headers)
+    return caught.value.reason
+
+
+def test_what_was_encoded_is_decoded_with_one_question_for_many_records() -> None:
+    shelf = a_shelf()
+    write = encoder(RegistryFormat.AVRO, shelf, VALUES, shelf.schemas[1])
+    read = decoder(RegistryFormat.AVRO, shelf, VALUES)
+
+    written = [write.encode({"id": number}) for number in range(3)]
+
+    assert written[0] == b"\x00\x00\x00\x00\x01\x00"
+    assert [read.decode(data or b"", ()) for data in written] == [{"id": n} for n in range(3)]
+    assert shelf.asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "it has 0 bytes, and a schema id alone takes 5"),
+        (b"\x00\x00", "it has 2 bytes, and a schema id alone takes 5"),
+        (b'{"id": 1}', "it does not begin with a schema id"),
+        (b"\x00\x00\x00\x00\x07abc", "schema id 7 is not in the registry"),
+        (b"\x00\x00\x00\x00\x02{}", "schema id 2 is of type JSON, not AVRO"),
+    ],
+    ids=["empty", "short", "text", "unknown", "another type"],
+)
+def test_bytes_that_are_no_record_of_the_format_say_why(data: bytes, reason: str) -> None:
+    assert refusal(decoder(RegistryFormat.AVRO, a_shelf(), VALUES), data) == reason
+
+
+def test_an_unknown_id_is_asked_for_once() -> None:
+    shelf = a_shelf()
+    read = decoder(RegistryFormat.AVRO, shelf, VALUES)
+
+    reasons = {refusal(read, b"\x00\x00\x00\x00\x07abc") for _ in range(3)}
+
+    assert reasons == {"schema id 7 is not in the registry"}
+    assert shelf.asked == [7]
+
+
+def test_a_registry_that_is_down_is_no_fault_of_the_record_and_is_asked_again() -> None:
+    shelf = a_shelf()
+    read = decoder(RegistryFormat.AVRO, shelf, VALUES)
+    shelf.is_down = True
+    with pytest.raises(DownError):
+        read.decode(b"\x00\x00\x00\x00\x01\x02", ())
+
+    shelf.is_down = False
+
+    assert read.decode(b"\x00\x00\x00\x00\x01\x02", ()) == {"id": 1}
+
+
+def test_a_schema_may_be_named_in_a_header() -> None:
+    read = decoder(RegistryFormat.AVRO, a_shelf(), VALUES)
+    known, unknown = (
+        Header("__value_schema_id", b"\x01" + UUID(guid).bytes)
+        for guid in (GUID, GUID.replace("0f", "1f", 1))
+    )
+
+    # confluent-kafka refuses less than six bytes, also when the header has the schema.
+    assert read.decode(b"\x02" + bytes(5), (known,)) == {"id": 1}
+    assert "is not in the registry" in refusal(read, b"\x02" + bytes(5), unknown)
+
+
+def test_a_writer_schema_of_another_type_is_refused() -> None:
+    shelf = a_shelf()
+
+    with pytest.raises(WrongSchemaTypeError):
+        encoder(RegistryFormat.PROTOBUF, shelf, VALUES, shelf.schemas[1])
+
+
+def test_a_value_that_does_not_fit_names_field_side_and_schema() -> None:
+    shelf = a_shelf()
+    keys = Place(topic=TopicName("orders"), side=Side.KEY)
+    write = encoder(RegistryFormat.AVRO, shelf, keys, shelf.schemas[1])
+
+    with pytest.raises(UnfitRecordError) as caught:
+        write.encode({"id": "x"})
+
+    assert caught.value.message == (
+        'field `/id` of the key is a text ("x"), not a value of type long'
+    )
+    assert "`penstock schemas show orders-key 1`" in caught.value.hint
+
+
+def test_json_behind_a_schema_id_is_read_whether_or_not_it_fits() -> None:
+    data = b"\x00\x00\x00\x00\x02" + json.dumps([1]).encode()
+
+    assert decoder(RegistryFormat.JSON_SCHEMA, a_shelf(), VALUES).decode(data, ()) == [1]
