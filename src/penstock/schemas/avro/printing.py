@@ -5,7 +5,7 @@ compares. Documentation and extra attributes are kept, whatever the specificatio
 is gone, and a type that comes from a reference is only named.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from penstock.schemas.avro.types import (
     Array,
@@ -27,7 +27,11 @@ from penstock.schemas.avro.types import (
     namespace_of,
     simple_name,
 )
+from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.java_json import java_json
+
+MAX_INLINED_DEPTH = 50
+"""Of types from references: each needs several calls, as does writing the result."""
 
 JsonObject = dict[str, object]
 
@@ -46,9 +50,23 @@ def normalized(some: Type) -> str:
     return java_json(_Printer(normalize=True).type(some, ""))
 
 
+def resolved(some: Type, definitions: Mapping[FullName, Definition]) -> str:
+    """Return the canonical text with all types that come from references defined in it.
+
+    Raises:
+        InvalidSchemaError: types are in each other deeper than any reader could be expected to go.
+    """
+    return java_json(_Printer(normalize=False, inlined=definitions).type(some, ""))
+
+
 class _Printer:
-    def __init__(self, *, normalize: bool) -> None:
+    def __init__(
+        self, *, normalize: bool, inlined: Mapping[FullName, Definition] | None = None
+    ) -> None:
         self._normalize = normalize
+        self._inlined = inlined or {}
+        self._printed: set[FullName] = set()
+        self._depth = 0
 
     def type(self, some: Type, namespace: str) -> object:
         match some:
@@ -64,11 +82,25 @@ class _Printer:
             case Union(branches=branches):
                 return [self.type(branch, namespace) for branch in branches]
             case Named(name=name):
+                return self._use(name, namespace)
+            case Record(name=name) | Enum(name=name) | Fixed(name=name) if name in self._printed:
                 return _shortest(name, namespace)
             case Record() | Enum() | Fixed():
                 return self._definition(some, namespace)
 
+    def _use(self, name: FullName, namespace: str) -> object:
+        if name not in self._inlined or name in self._printed:
+            return _shortest(name, namespace)
+        self._depth += 1
+        if self._depth > MAX_INLINED_DEPTH:
+            reason = f"types of references are in each other more than {MAX_INLINED_DEPTH} times"
+            raise InvalidSchemaError(reason=reason)
+        printed = self._definition(self._inlined[name], namespace)
+        self._depth -= 1
+        return printed
+
     def _definition(self, some: Definition, namespace: str) -> JsonObject:
+        self._printed.add(some.name)
         own = namespace_of(some.name)
         printed: JsonObject = {"type": _kind(some), "name": simple_name(some.name)}
         if own != namespace:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from penstock.schemas.avro.defaults import check_defaults
 from penstock.schemas.avro.parser import Parser
-from penstock.schemas.avro.printing import canonical, normalized
+from penstock.schemas.avro.printing import canonical, normalized, resolved
 from penstock.schemas.avro.resolution import Graph, why_unreadable
 from penstock.schemas.avro.types import Record
 from penstock.schemas.errors import InvalidSchemaError
@@ -35,6 +35,12 @@ class AvroSchema(Schema):
     def normalized(self) -> str:
         """Return the canonical text with sorted aliases and attributes."""
         return normalized(self.graph.root)
+
+    def formatted(self, form: str) -> str:
+        """Return the canonical text; the form `resolved` has the types of references in it."""
+        if form == "resolved":
+            return resolved(self.graph.root, self.graph.definitions)
+        return self.canonical()
 
     @property
     def name(self) -> str | None:

@@ -1,7 +1,10 @@
 """The texts of Avro schemas that a registry stores and compares."""
 
+import json
+
 import pytest
 
+from penstock.schemas import InvalidSchemaError, Resolved
 from penstock.schemas.avro import parse
 from support.avro import Json, avro, enum, field, fixed, record
 
@@ -106,3 +109,39 @@ def test_both_texts_are_schemas_with_the_same_texts(text: str) -> None:
     schema = parse(text)
     assert parse(schema.canonical()).canonical() == schema.canonical()
     assert parse(schema.normalized()).normalized() == schema.normalized()
+
+
+CITY = Resolved(
+    name="City", text=json.dumps(record(field("zip", fixed(5, name="Zip")), name="City"))
+)
+STREET = Resolved(
+    name="Street", text=json.dumps(record(field("in", "City"), name="Street")), references=(CITY,)
+)
+
+
+def test_the_resolved_form_defines_each_type_of_the_references_once() -> None:
+    schema = avro(record(field("z", "Zip"), field("s", "Street"), field("c", "City")), [STREET])
+    assert avro(schema.formatted("resolved")).canonical() == (
+        '{"type":"record","name":"R","fields":['
+        '{"name":"z","type":{"type":"fixed","name":"Zip","size":5}},'
+        '{"name":"s","type":{"type":"record","name":"Street","fields":['
+        '{"name":"in","type":{"type":"record","name":"City","fields":['
+        '{"name":"zip","type":"Zip"}]}}]}},'
+        '{"name":"c","type":"City"}]}'
+    )
+
+
+def test_other_forms_are_the_canonical_one() -> None:
+    schema = avro(record(field("s", "Street")), [STREET])
+    assert schema.formatted("serialized") == schema.canonical()
+
+
+def test_references_that_lead_far_down_cannot_be_resolved_in_one_text() -> None:
+    chain: tuple[Resolved, ...] = ()
+    for number in range(300):
+        kind = f"R{number - 1}" if number else "int"
+        text = json.dumps(record(field("a", kind), name=f"R{number}"))
+        chain = (Resolved(name=f"R{number}", text=text, references=chain),)
+    schema = avro(record(field("a", "R299")), chain)
+    with pytest.raises(InvalidSchemaError):
+        schema.formatted("resolved")

@@ -32,7 +32,7 @@ SAMPLES: dict[str, Json] = {
 }  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(pair=schema_pairs())
 def test_the_verdict_is_what_writing_and_reading_shows(pair: tuple[Json, Json]) -> None:
     writer, reader = pair
