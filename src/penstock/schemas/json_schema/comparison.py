@@ -56,9 +56,9 @@ MAX_COMPARISONS = 40_000
 """Of two subschemas with each other: a second at most. Real schemas need about as many as they have
 parts; members of `anyOf` that refer to each other could ask for any number."""
 
-MAX_PATTERN_STEPS = 500_000
-"""In all names that are matched with patterns: a quarter of a second. What is left then counts as
-not known."""
+MAX_PATTERN_STEPS = 200_000
+"""In all names that are matched with patterns: a tenth of a second. What is left then counts as not
+known."""
 
 MAX_TOLD = 100
 """Incompatibilities in one answer: nobody reads more."""

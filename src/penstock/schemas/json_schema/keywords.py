@@ -177,9 +177,9 @@ def _wanted(error: ValidationError) -> str:
             return f"expected {' or '.join(_named(str(kind)) for kind in kinds)}"
         case "enum":
             return f"expected one of {_told(expected)}"
-        case "minimum":
+        case "minimum" if not _is_exclusive(error):
             return f"expected at least {expected}"
-        case "exclusiveMinimum":
+        case "minimum" | "exclusiveMinimum":
             return f"expected more than {expected}"
         case "minItems":
             return f"expected at least {expected} entry"
@@ -189,6 +189,10 @@ def _wanted(error: ValidationError) -> str:
             return f"expected a text like `{expected}`"
         case _:
             return f"which the meta-schema forbids (`{error.validator}`)"
+
+
+def _is_exclusive(error: ValidationError) -> bool:
+    return isinstance(error.schema, dict) and error.schema.get("exclusiveMinimum") is True
 
 
 def _named(kind: str) -> str:

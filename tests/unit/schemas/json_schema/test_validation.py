@@ -1,0 +1,104 @@
+"""Documents are checked before they are produced, and the field that is wrong is named."""
+
+import json
+
+import pytest
+
+from penstock.schemas.json_schema import Problem, parse, problems
+from support.json_schemas import DRAFTS, Json, json_schema, reference
+from unit.schemas.json_schema.test_parsing import PERSON
+
+
+def test_the_person_of_the_course_accepts_an_empty_object() -> None:
+    assert problems(parse(PERSON), {}) == []
+
+
+def test_the_field_that_is_wrong_is_named() -> None:
+    person = {"UserId": "7", "UserName": "Ann", "Phone": "1"}
+    assert sorted(problems(parse(PERSON), person), key=lambda one: one.path) == [
+        Problem(path="#/", message="'Phone' is not a property of this object"),
+        Problem(path="#/UserId", message="'7' is not of type 'integer'"),
+    ]
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_paths_lead_into_the_document(draft: str) -> None:
+    schema = json_schema({"properties": {"a/b": {"items": {"required": ["c"]}}}}, draft=draft)
+    assert problems(schema, {"a/b": [{"c": 1}, {}]}) == [
+        Problem(path="#/a~1b/1", message="'c' is a required property")
+    ]
+
+
+def test_only_the_first_problems_are_told() -> None:
+    schema = json_schema({"items": {"type": "string"}})
+    assert [one.path for one in problems(schema, [1, 2, 3], limit=2)] == ["#/0", "#/1"]
+
+
+def test_a_message_is_short_even_if_the_document_is_long() -> None:
+    (problem,) = problems(json_schema({"type": "string"}), list(range(10_000)))
+    assert len(problem.message) < 310
+
+
+def test_of_alternatives_the_closest_one_is_told() -> None:
+    schema = json_schema(
+        {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"a": {"type": "string"}}}]}
+    )
+    assert problems(schema, {"a": 1}) == [Problem(path="#/a", message="1 is not of type 'string'")]
+
+
+def test_references_are_followed_each_in_its_own_draft() -> None:
+    pair = {"$schema": DRAFTS["draft-07"], "items": [{"type": "string"}], "additionalItems": False}
+    schema = json_schema(
+        {"properties": {"pair": {"$ref": "pair.json"}}},
+        reference("pair.json", pair),
+        draft="2020-12",
+    )
+    assert problems(schema, {"pair": ["a"]}) == []
+    assert len(problems(schema, {"pair": ["a", "b"]})) == 1
+
+
+def test_a_recursive_schema_keeps_its_rules_below() -> None:
+    """Whoever follows `$ref` must not fall back to another reading of patterns."""
+    schema = json_schema(
+        {"properties": {"next": {"$ref": "#"}, "name": {"pattern": "^\\d$"}}}, draft="draft-07"
+    )
+    assert [one.path for one in problems(schema, {"next": {"next": {"name": "٣"}}})] == [
+        "#/next/next/name"
+    ]
+
+
+VALID: list[tuple[Json, str]] = [
+    ({"type": "integer"}, "1.0"),
+    ({"multipleOf": 0.1}, "0.3"),
+    ({"multipleOf": 0.01}, "1e15"),
+    ({"uniqueItems": True}, "[1, true, [1], {}, null, [true]]"),
+    ({"enum": [1.0]}, "1"),
+    ({"format": "date"}, '"not a date"'),
+]
+INVALID: list[tuple[Json, str]] = [
+    ({"multipleOf": 2}, "3"),
+    ({"uniqueItems": True}, '["a", {"b": 1}, {"b": 1.0}]'),
+    ({"enum": [1]}, "true"),
+    ({"pattern": "^[a-z]+$"}, '"a\\n"'),
+    ({"pattern": "(a)\\1"}, '"aa"'),
+    ({"patternProperties": {"^a": {"type": "string"}}}, '{"ab": 1}'),
+    ({"patternProperties": {"^a": {}}, "additionalProperties": False}, '{"ba": 1}'),
+]
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+@pytest.mark.parametrize(("schema", "text"), VALID)
+def test_a_document_fits(schema: Json, text: str, draft: str) -> None:
+    assert problems(json_schema(schema, draft=draft), json.loads(text)) == []
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+@pytest.mark.parametrize(("schema", "text"), INVALID)
+def test_a_document_does_not_fit(schema: Json, text: str, draft: str) -> None:
+    assert len(problems(json_schema(schema, draft=draft), json.loads(text))) == 1
+
+
+@pytest.mark.parametrize("items", [True, False])
+def test_boolean_items_of_2019_09_do_not_upset_the_library(items: bool) -> None:  # noqa: FBT001
+    schema = json_schema({"items": items, "unevaluatedItems": False}, draft="2019-09")
+    assert bool(problems(schema, [1])) is not items
