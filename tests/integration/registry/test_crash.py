@@ -25,9 +25,10 @@ CLIENTS = 16
 class Registrations:
     """Registers schemas with whichever instance answers, and notes the ids that came back."""
 
-    def __init__(self, registries: tuple[RegistryProcess, RegistryProcess]) -> None:
-        self._urls = [registry.url for registry in registries]
-        self._client = httpx2.Client(timeout=60)
+    def __init__(
+        self, client: httpx2.Client, registries: tuple[RegistryProcess, RegistryProcess]
+    ) -> None:
+        self._client, self._urls = client, [registry.url for registry in registries]
         self._done = threading.Semaphore(0)
         self.ids: dict[int, int] = {}
 
@@ -54,8 +55,11 @@ class Registrations:
 @pytest.mark.timeout(300)
 def test_no_id_is_given_twice_and_nothing_that_was_answered_is_lost(kafka: KafkaCluster) -> None:
     topic = f"_schemas-{uuid4().hex}"
-    with two_registries(kafka, topic) as (leader, follower):
-        registrations = Registrations((leader, follower))
+    with (
+        two_registries(kafka, topic) as (leader, follower),
+        httpx2.Client(timeout=60) as client,
+    ):
+        registrations = Registrations(client, (leader, follower))
         with ThreadPoolExecutor(CLIENTS) as pool:
             futures = [pool.submit(registrations.register, number) for number in range(COUNT)]
             registrations.await_done(COUNT // 3)
