@@ -119,6 +119,7 @@ class _Branches:
 class _Resolution:
     def __init__(self, reader: Graph, writer: Graph) -> None:
         self._reader, self._writer = reader, writer
+        self._records: dict[Pair, tuple[Record, Record]] = {}
         self._bad: set[Pair] = set()
         self._relying_on: dict[Pair, set[Pair]] = {}
         self._to_check: dict[Pair, None] = {}
@@ -170,7 +171,7 @@ class _Resolution:
         """Whether a branch takes the data; records among the candidates have the right name."""
         if isinstance(candidate, Record) and isinstance(writer, Record):
             self._count_comparison()
-            return self._is_good((candidate.name, writer.name))
+            return self._is_good(self._pair(candidate, writer))
         return all(self._is_nothing(problem) for problem in self._between(candidate, writer, ""))
 
     def _count_comparison(self) -> None:
@@ -181,10 +182,12 @@ class _Resolution:
     def _within(self, pair: Pair, path: str) -> Iterator[_Problem]:
         if pair == _WHOLE:
             return self._between(self._reader.root, self._writer.root, path)
-        reader, writer = self._reader.definitions[pair[0]], self._writer.definitions[pair[1]]
-        if not isinstance(reader, Record) or not isinstance(writer, Record):
-            return iter(())
-        return self._between_fields(reader, writer, f"{path}/fields")
+        return self._between_fields(*self._records[pair], f"{path}/fields")
+
+    def _pair(self, reader: Record, writer: Record) -> Pair:
+        pair = (reader.name, writer.name)
+        self._records[pair] = (reader, writer)
+        return pair
 
     def _between(self, reader: Type, writer: Type, path: str) -> Iterator[_Problem]:
         """Yield what keeps a type from reading data of another, and inner pairs of records."""
@@ -249,7 +252,7 @@ class _Resolution:
             yield _problem("NAME_MISMATCH", f"{path}/name", message)
         match reader, writer:
             case Record(), Record():
-                yield _Inner((reader.name, writer.name), path)
+                yield _Inner(self._pair(reader, writer), path)
             case Enum(), Enum():
                 yield from self._between_enums(reader, writer, path)
             case Fixed(), Fixed():

@@ -4,6 +4,7 @@ A named type stands where it is defined; all other uses of it are a `Named` with
 a schema is a tree, however recursive the data is, and is as deep as its text.
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
@@ -171,8 +172,8 @@ class Decimal:
     scale: int
 
 
-# log10(2): a fixed of n bytes holds the decimals below 2 ** (8 * n - 1).
-_DIGITS_PER_BIT = 0.30103
+# A fixed of n bytes holds the decimals below 2 ** (8 * n - 1).
+_DIGITS_PER_BIT = math.log10(2)
 
 
 def decimal_of(some: Primitive | Fixed) -> Decimal | None:
