@@ -19,6 +19,7 @@ from penstock.registry.errors import (
     VersionNotFoundError,
 )
 from penstock.registry.parsing import Parsing
+from penstock.registry.populating import matching, populated
 from penstock.registry.rules import properties_of, rule_types_of
 from penstock.registry.scopes import Scopes
 from penstock.registry.state import RegistryState, Which
@@ -202,14 +203,15 @@ class Reading:
     ) -> SchemaVersion | None:
         """Return the version of just this subject that is this schema, if there is one.
 
-        Where it comes without metadata or rules, those of the last version are meant.
+        Where it comes without metadata or rules, those that it would be stored with are meant.
         """
         if not content.text.strip():
             return None
         wanted = self.canonical(subject, content, normalize=normalize, stored=True)
-        versions = self._state.versions(subject, which)[::-1]
-        alike = [wanted, inherited(wanted, self._state.latest(subject))]
-        return next((one for each in alike for one in versions if one.content == each), None)
+        versions = self._state.versions(subject, which)
+        config = self._scopes.config(subject)
+        stored = populated(wanted, self._state.latest(subject), config)
+        return matching(wanted, versions) or matching(stored, versions)
 
     def _find_elsewhere(
         self, subject: Subject, content: Content, which: Which, *, normalize: bool
@@ -247,14 +249,3 @@ class Reading:
         if context_of(subject) != DEFAULT_CONTEXT:
             return [subject]
         return [Subject(prefix_of(context) + subject) for context in self._state.contexts()]
-
-
-def inherited(content: Content, earlier: SchemaVersion | None) -> Content:
-    """Return `content` with the metadata and rules of an earlier version where it has none."""
-    if earlier is None:
-        return content
-    return replace(
-        content,
-        metadata=earlier.content.metadata if content.metadata is None else content.metadata,
-        rule_set=earlier.content.rule_set if content.rule_set is None else content.rule_set,
-    )

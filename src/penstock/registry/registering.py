@@ -15,7 +15,9 @@ from penstock.registry.errors import (
     RejectedSchemaError,
     StoreError,
 )
-from penstock.registry.reading import Reading, inherited
+from penstock.registry.parsing import LATEST
+from penstock.registry.populating import matching, numbered, populated, populates
+from penstock.registry.reading import Reading
 from penstock.registry.records import Change, ContextSet, SchemaGone
 from penstock.registry.scopes import Scopes
 from penstock.registry.state import RegistryState, Which
@@ -35,7 +37,7 @@ class Registration:
     id: int | None = None
     """Only in import mode, where another registry has given it."""
     version: int | None = None
-    """The one it shall get; None is the next one."""
+    """The one it shall get, `LATEST` if it is not the last one already; None is any."""
     normalize: bool = False
 
 
@@ -70,7 +72,7 @@ class Registering:
         if not is_valid_subject(asked.subject):
             raise InvalidSubjectError(asked.subject)
         content = self._with_text(asked)
-        found = self._reading.find(asked.subject, content, Which.LIVE, normalize=asked.normalize)
+        found = self._found(asked, content)
         if found is not None and _is_wanted(found, asked):
             return found
         self._check_mode(asked)
@@ -80,6 +82,18 @@ class Registering:
         with self._writing.alone():
             self._check_mode(asked)
             return self._register(replace(asked, content=canonical))
+
+    def _found(self, asked: Registration, content: Content) -> SchemaVersion | None:
+        """Return a version that is the schema already, whatever the mode is."""
+        if populates(self._scopes.config(asked.subject)):
+            return None
+        if asked.version != LATEST:
+            return self._reading.find(asked.subject, content, Which.LIVE, normalize=asked.normalize)
+        latest = self._state.latest(asked.subject)
+        wanted = self._reading.canonical(
+            asked.subject, content, normalize=asked.normalize, stored=True
+        )
+        return matching(wanted, [latest] if latest else [])
 
     def _with_text(self, asked: Registration) -> Content:
         if asked.content.text.strip():
@@ -105,18 +119,18 @@ class Registering:
         live = self._state.versions(asked.subject, Which.LIVE)
         content = asked.content
         if not importing:
-            content = inherited(content, live[-1] if live else None)
-        same = next((one for one in reversed(live) if one.content == content), None)
+            config = self._scopes.config(asked.subject)
+            content = populated(content, live[-1] if live else None, config)
+        latest_only = asked.version == LATEST
+        same = matching(asked.content, live[-1:]) if latest_only else matching(content, live)
         if same is not None and _is_wanted(same, asked):
             return same
+        version = self._version(asked, importing=importing)
         if not importing:
+            content = numbered(content, version, wanted=asked.version is not None)
             self._check_compatible(asked.subject, content, live)
-        new = SchemaVersion(
-            subject=asked.subject,
-            version=self._version(asked, importing=importing),
-            id=self._id(asked, content, same),
-            content=content,
-        )
+        schema_id = self._id(asked, content, same)
+        new = SchemaVersion(subject=asked.subject, version=version, id=schema_id, content=content)
         self._writing.append(self._changes(new))
         return new
 
@@ -130,19 +144,19 @@ class Registering:
     def _version(self, asked: Registration, *, importing: bool) -> int:
         versions = self._state.versions(asked.subject, Which.ALL)
         following = versions[-1].version + 1 if versions else 1
-        if asked.version is None or asked.version == following:
+        if asked.version in (None, LATEST, following):
             return following
         if not importing:
             raise RejectedSchemaError(
                 reason="Version is not one more than previous version: "
                 f"{asked.version}, not {following}"
             )
-        return asked.version
+        return asked.version or following
 
     def _id(self, asked: Registration, content: Content, same: SchemaVersion | None) -> int:
         context = context_of(asked.subject)
         if asked.id is not None:
-            if same is not None and asked.version is None:
+            if same is not None and asked.version in (None, LATEST):
                 raise IdDoesNotMatchError(same.id, asked.id)
             if any(one.content != content for one in self._state.holders(context, asked.id)):
                 raise NotPermittedError(
@@ -174,7 +188,8 @@ class Registering:
 
 
 def _is_wanted(found: SchemaVersion, asked: Registration) -> bool:
-    """Whether a version that exists is all that was asked for."""
-    if asked.id is None:
-        return True
-    return asked.id == found.id and asked.version in (None, found.version)
+    """Whether a version that is the schema is all that was asked for."""
+    if asked.id is not None and asked.id != found.id:
+        return False
+    by_number = asked.id is not None and asked.version == found.version
+    return asked.version in (None, LATEST) or by_number

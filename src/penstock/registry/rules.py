@@ -63,21 +63,20 @@ class RuleSet(_Kept):
 
 def kept_text(model: Metadata | RuleSet) -> JsonText:
     """Return the text under which `model` is stored: maps sorted, empty fields left out."""
-    value = model.model_dump(by_alias=True, exclude_none=True)
-    return JsonText(json.dumps(_without_empty(value), separators=(",", ":"), ensure_ascii=False))
+    value = _kept_fields(model.model_dump(by_alias=True, exclude_none=True))
+    return JsonText(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
-def _without_empty(value: object, *, ordered: bool = False) -> object:
+def _kept_fields(fields: dict[str, object]) -> dict[str, object]:
+    return {name: _kept_value(value) for name, value in fields.items() if value not in ({}, [], "")}
+
+
+def _kept_value(value: object) -> object:
     match value:
         case dict():
-            items = sorted(value.items()) if ordered else value.items()
-            return {
-                key: _without_empty(item, ordered=key in ("tags", "properties", "params"))
-                for key, item in items
-                if item not in ({}, [], "")
-            }
+            return dict(sorted(value.items()))
         case list():
-            return [_without_empty(item) for item in value]
+            return [_kept_fields(one) if isinstance(one, dict) else one for one in value]
         case _:
             return value
 

@@ -201,8 +201,83 @@ def test_schemas_of_other_types_keep_their_type(api: Api, schema_type: str) -> N
 def test_a_version_that_is_asked_for_must_be_the_next_one(api: Api) -> None:
     api.register("orders", FIRST)
 
-    assert api.post("/subjects/orders/versions", {"schema": SECOND, "version": 5}).status == 422
+    refused = api.post("/subjects/orders/versions", {"schema": SECOND, "version": 5})
+    assert refused.error_code == 42201
     assert api.register("orders", SECOND, version=2) == 2
+
+
+def test_a_schema_can_be_registered_again_as_a_certain_version(api: Api) -> None:
+    """Its number in the metadata makes it another schema; the steps are those of Confluent."""
+
+    def number(version: int) -> dict[str, object]:
+        return {"properties": {"confluent:version": str(version)}}
+
+    def latest() -> object:
+        return api.get("/subjects/orders/versions/latest").value
+
+    assert api.register("orders", FIRST) == 1
+    assert api.register("orders", FIRST, version=-1) == 1
+    assert api.register("orders", FIRST, version=2) == 2
+    assert api.register("orders", FIRST, version=-1) == 2
+    found = latest()
+    assert isinstance(found, dict)
+    assert (found["version"], found["metadata"]) == (2, number(2))
+
+    def looked_up(**fields: object) -> object:
+        return api.post("/subjects/orders", {"schema": FIRST, **fields})["version"]
+
+    assert looked_up() == 1
+    assert looked_up(metadata=number(1)) == 1
+    assert looked_up(metadata=number(2)) == 2
+    api.delete("/subjects/orders/versions/1")
+    assert looked_up() == 2
+
+    assert api.register("orders", FIRST) == 2
+    assert api.register("orders", FIRST, version=3) == 3
+    assert api.register("orders", FIRST, version=-1) == 3
+    again = api.post("/subjects/orders/versions", {"schema": FIRST, "version": 3})
+    assert again.error_code == 42201
+    assert api.register("orders", FIRST, version=4) == 4
+    assert looked_up() == 4
+    assert api.register("orders", FIRST, metadata=number(-1)) == 5
+    assert api.register("orders", FIRST, metadata=number(2)) == 2
+    assert api.register("orders", FIRST, metadata=number(0)) == 6
+    assert api.register("orders", FIRST, metadata={"properties": {}}) == 6
+    assert api.register("orders", FIRST, metadata={"properties": {"mine": "1"}}) == 7
+    assert api.register("orders", FIRST, version=-1) == 8
+
+
+def test_a_config_adds_metadata_and_rules_to_schemas(api: Api) -> None:
+    def rule(name: str, expression: str) -> dict[str, object]:
+        return {"name": name, "mode": "WRITE", "type": "CEL", "expr": expression}
+
+    api.put(
+        "/config/orders",
+        {
+            "defaultMetadata": {"properties": {"owner": "nobody", "team": "x"}},
+            "overrideMetadata": {"properties": {"region": "eu"}},
+            "defaultRuleSet": {"domainRules": [rule("a", "1"), rule("b", "1")]},
+            "overrideRuleSet": {"domainRules": [rule("c", "3")]},
+        },
+    )
+
+    given = {
+        "metadata": {"properties": {"owner": "me", "region": "us"}},
+        "ruleSet": {"domainRules": [rule("b", "2"), rule("c", "2")]},
+    }
+    api.register("orders", FIRST, **given)
+
+    stored = api.get("/subjects/orders/versions/1")
+    assert stored["metadata"] == {"properties": {"owner": "me", "region": "eu", "team": "x"}}
+    rules = stored["ruleSet"]
+    assert isinstance(rules, dict)
+    assert [(one["name"], one["expr"]) for one in rules["domainRules"]] == [
+        ("a", "1"),
+        ("b", "2"),
+        ("c", "3"),
+    ]
+    assert api.register("orders", FIRST, **given) == 1
+    assert api.post("/subjects/orders", {"schema": FIRST, **given})["version"] == 1
 
 
 def test_what_the_log_refuses_is_not_there(api: Api) -> None:

@@ -66,7 +66,7 @@ def test_metadata_has_one_spelling() -> None:
     }
 
     assert kept_text(Metadata.model_validate(given)) == JsonText(
-        '{"tags":{"y":["1","2"]},"properties":{"z":"1"},"sensitive":["a","b"]}'
+        '{"tags":{"x":[],"y":["1","2"]},"properties":{"a":"","z":"1"},"sensitive":["a","b"]}'
     )
 
 

@@ -77,8 +77,8 @@ class SchemaRequest(_Request):
         return None if self.given_id == -1 else self.given_id
 
     def version(self) -> int | None:
-        """Return the version that it shall have; 0 and -1 are the next one."""
-        return self.given_version if self.given_version and self.given_version > 0 else None
+        """Return the version that it shall have, -1 for the last one; 0 is any."""
+        return self.given_version or None
 
 
 class ConfigRequest(_Request):
