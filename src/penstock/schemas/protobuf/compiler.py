@@ -105,12 +105,16 @@ class Compiler:
         except BrokenPipeError:
             self.close()
             return "protoc crashes on the schema: its options are nested too deep"
+        except BaseException:
+            self.close()  # whoever asks next must not get the answer to this
+            raise
         return None if status == "0" else "protoc refuses the schema"
 
     def _running(self) -> subprocess.Popen[bytes]:
         # After a fork the child of the child answers to somebody else.
         usable = self._owner == os.getpid() and self._process and self._process.poll() is None
         if self._process is None or not usable:
+            self.close()
             self._process = _start()
             self._owner = os.getpid()
         return self._process
@@ -240,7 +244,7 @@ def _write_text(path: Path, source: Source) -> None:
 def _arguments(folder: Path, root: str) -> list[str]:
     bundled = [f"--proto_path={prefix}={path}" for prefix, path in bundled_folders().items()]
     return [
-        f"--proto_path={folder / 'given'}",
+        f"--proto_path=={folder / 'given'}",  # without a path before it in imports
         *bundled,
         f"--descriptor_set_in={folder / 'serialized'}",
         f"--descriptor_set_out={folder / 'compiled'}",

@@ -17,7 +17,7 @@ from penstock.schemas.protobuf.errors import (
     UndecodableMessageError,
     UnknownMessageError,
 )
-from penstock.schemas.protobuf.mismatch import first_mismatch
+from penstock.schemas.protobuf.mismatch import REFUSALS, first_mismatch
 from penstock.schemas.protobuf.schema import ProtobufSchema
 
 
@@ -37,19 +37,20 @@ def message_from_json(schema: ProtobufSchema, text: str, name: str | None = None
         MessageMismatchError: the text is not JSON, or a field of it does not fit.
         UnknownMessageError: the schema defines no such message.
     """
-    message = message_class(schema, name)()
-    full_name = message.DESCRIPTOR.full_name
+    descriptor = _descriptor(schema, name)
+    message = GetMessageClass(descriptor)()
+    full_name = descriptor.full_name
     value = _loaded(text, full_name)
     if not isinstance(value, dict):
         reason = f"found `{text.strip()[:60]}`, expected an object"
         raise MessageMismatchError(full_name, field="", reason=reason)
     try:
         json_format.ParseDict(value, message, descriptor_pool=schema.pool)
-    except (json_format.ParseError, RecursionError) as error:
-        found = first_mismatch(message.DESCRIPTOR, value, schema.pool)
+    except REFUSALS as error:
+        found = first_mismatch(descriptor, value, schema.pool)
         field, reason = (found.field, found.reason) if found else ("", str(error))
         raise MessageMismatchError(full_name, field=field, reason=reason) from error
-    for field in message.FindInitializationErrors():
+    for field in _missing(message):
         raise MessageMismatchError(full_name, field=field, reason="it is required and missing")
     return message
 
@@ -87,7 +88,7 @@ def decode_message(schema: ProtobufSchema, data: bytes, name: str | None = None)
         message = kind.FromString(data)
     except DecodeError as error:
         raise UndecodableMessageError(full_name, reason=str(error)) from error
-    for field in message.FindInitializationErrors():
+    for field in _missing(message):
         raise UndecodableMessageError(full_name, reason=f"`{field}` is required and missing")
     return message
 
@@ -120,6 +121,11 @@ def _descriptor(schema: ProtobufSchema, name: str | None) -> Descriptor:
     if wanted not in names:
         raise UnknownMessageError(wanted, known=names)
     return schema.pool.FindMessageTypeByName(wanted)
+
+
+def _missing(message: Message) -> list[str]:
+    """Return the paths of required fields that are not set."""
+    return list(message.FindInitializationErrors())  # type: ignore[attr-defined]  # stubs lack it
 
 
 def _names(schema: ProtobufSchema) -> tuple[str, ...]:

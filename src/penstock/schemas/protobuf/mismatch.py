@@ -22,6 +22,9 @@ MAX_DEPTH = 100
 
 MAX_SHOWN_CHARS = 60
 
+REFUSALS = (json_format.ParseError, RecursionError, AttributeError, TypeError, ValueError)
+"""How the library refuses a value: its own error, or what some of its conversions trip over."""
+
 _TYPE_NAMES = {
     getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
     for name in dir(FieldDescriptor)
@@ -69,23 +72,21 @@ class _Search:
         for name, part in value.items():
             where = f"{path}.{name}" if path else str(name)
             if name in known:
-                found = self._in_field(known[name], str(name), part, where, depth)
+                whole = _Part(path=where, field=known[name], value=part, alone={name: part})
+                found = self._in_field(descriptor, whole, depth)
             else:
                 found = _unknown(where, str(name), descriptor)
             if found:
                 return found
         return _two_of_one(descriptor, value, path)
 
-    def _in_field(
-        self, field: FieldDescriptor, name: str, value: object, path: str, depth: int
-    ) -> Mismatch | None:
-        owner = field.containing_type
-        if self._fits(owner, {name: value}):
+    def _in_field(self, owner: Descriptor, whole: _Part, depth: int) -> Mismatch | None:
+        if self._fits(owner, whole.alone):
             return None
-        for part in _parts(field, name, value, path):
+        for part in _parts(whole):
             if not self._fits(owner, part.alone):
                 return self._in_part(part, depth)
-        return _expected(path, value, _described(field))
+        return _expected(whole.path, whole.value, _described(whole.field))
 
     def _in_part(self, part: _Part, depth: int) -> Mismatch:
         inside = part.field.message_type
@@ -99,24 +100,26 @@ class _Search:
         message = GetMessageClass(descriptor)()
         try:
             json_format.ParseDict(dict(value), message, descriptor_pool=self._pool)
-        except (json_format.ParseError, RecursionError):
+        except REFUSALS:
             return False
         return True
 
 
-def _parts(field: FieldDescriptor, name: str, value: object, path: str) -> Iterator[_Part]:
+def _parts(whole: _Part) -> Iterator[_Part]:
     """Yield the elements of a list, the values of a map, or the one value there is."""
+    field, value, [name] = whole.field, whole.value, whole.alone
     entry = field.message_type
     if entry is not None and entry.GetOptions().map_entry:
         if isinstance(value, Mapping):
             for key, one in value.items():
-                where, kind = f"{path}[{json.dumps(key)}]", entry.fields_by_name["value"]
+                where, kind = f"{whole.path}[{json.dumps(key)}]", entry.fields_by_name["value"]
                 yield _Part(path=where, field=kind, value=one, alone={name: {key: one}})
     elif not field.is_repeated:
-        yield _Part(path=path, field=field, value=value, alone={name: value})
+        yield whole
     elif isinstance(value, list):
         for index, one in enumerate(value):
-            yield _Part(path=f"{path}[{index}]", field=field, value=one, alone={name: [one]})
+            where = f"{whole.path}[{index}]"
+            yield _Part(path=where, field=field, value=one, alone={name: [one]})
 
 
 def _two_of_one(descriptor: Descriptor, value: Mapping[str, object], path: str) -> Mismatch | None:

@@ -13,7 +13,7 @@ import sys
 
 def main() -> None:
     """Answer requests until there are no more."""
-    from grpc_tools import protoc
+    from grpc_tools import protoc  # type: ignore[import-untyped]  # ships no types
 
     # A crash is expected of hostile schemas: the compiler reports it, no core file needs to.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

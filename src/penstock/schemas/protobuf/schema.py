@@ -11,6 +11,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.protobuf.compatibility import Files, reasons_against_reading
 from penstock.schemas.protobuf.compiler import Source, is_bundled, shared_compiler
+from penstock.schemas.protobuf.map_entries import has_entries, with_entries
 from penstock.schemas.protobuf.options import OptionReader
 from penstock.schemas.protobuf.printing import Printer
 from penstock.schemas.protobuf.sources import reference_sources, root_source
@@ -20,6 +21,7 @@ from penstock.schemas.schema import (
     Schema,
     SchemaType,
     different_type,
+    in_order,
 )
 
 
@@ -65,6 +67,11 @@ class ProtobufSchema(Schema):
         """Return the .proto text with everything sorted whose order means nothing."""
         return Printer(self.file, self._options, normal=True).text()
 
+    def import_sources(self) -> tuple[Source, ...]:
+        """Return what the schema imports, for protoc to compile another one with."""
+        given = (file for file in self.imported if not is_bundled(file.name))
+        return tuple(Source(name=file.name, content=file) for file in given)
+
     def serialized(self) -> str:
         """Return the descriptor in base64: what `format=serialized` asks a registry for."""
         return base64.b64encode(self.file.SerializeToString(deterministic=True)).decode()
@@ -76,9 +83,11 @@ class ProtobufSchema(Schema):
     @property
     def name(self) -> str | None:
         """The full name of the first message, or of the first enum if there is none."""
-        for one in (*self.file.message_type, *self.file.enum_type):
-            return f"{self.file.package}.{one.name}" if self.file.package else one.name
-        return None
+        names = [one.name for one in self.file.message_type]
+        names += [one.name for one in self.file.enum_type]
+        if not names:
+            return None
+        return f"{self.file.package}.{names[0]}" if self.file.package else names[0]
 
     def can_read(self, writer: Schema) -> list[Incompatibility]:
         """Return why messages written with `writer` cannot be read with this schema."""
@@ -109,12 +118,16 @@ def parse(text: str, references: Sequence[Resolved] = ()) -> ProtobufSchema:
     """
     imports = reference_sources(references)
     root = root_source(text, imports)
-    schema = ProtobufSchema(text, references, _compiled(root, imports))
-    if isinstance(root.content, str):
-        return schema
+    compiled = _compiled(root, imports)
+    marked = {one.name for one in in_order(references) if has_entries(one.text)}
+    marked |= {root.name} if has_entries(text) else set()
+    if isinstance(root.content, str) and not marked:
+        return ProtobufSchema(text, references, compiled)
     # A descriptor can hold what no text can. What is stored is text, so that has to compile.
-    printed = Source(name=root.name, content=schema.canonical())
-    return ProtobufSchema(text, references, _compiled(printed, imports))
+    restored = [with_entries(file) if file.name in marked else file for file in compiled]
+    described = ProtobufSchema(text, references, restored)
+    printed = Source(name=root.name, content=described.canonical())
+    return ProtobufSchema(text, references, _compiled(printed, described.import_sources()))
 
 
 def _compiled(root: Source, imports: Sequence[Source]) -> tuple[FileDescriptorProto, ...]:

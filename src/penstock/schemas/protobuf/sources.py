@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.protobuf.compiler import Source, is_bundled
+from penstock.schemas.protobuf.map_entries import with_marks
 from penstock.schemas.schema import Resolved, in_order
 
 ROOT_NAME = "default"
@@ -52,7 +53,7 @@ def reference_sources(references: Sequence[Resolved]) -> tuple[Source, ...]:
 def _content(text: str) -> str | FileDescriptorProto:
     # No file of .proto text that says anything goes without `;`, and base64 has none.
     if not _BASE64.fullmatch(text):
-        return text
+        return with_marks(text)
     try:
         return FileDescriptorProto.FromString(base64.b64decode(text, validate=False))
     except (binascii.Error, DecodeError):

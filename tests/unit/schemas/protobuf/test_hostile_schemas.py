@@ -20,7 +20,7 @@ HOSTILE = {
     "an option that overflows the stack": RECURSIVE_OPTION + "{" + "r{" * 200_000,
     "an option that protoc cannot write": RECURSIVE_OPTION + "{" + "r{" * 150 + "}" * 151 + ";",
     "a quote without an end": 'option java_package = "' + "a" * 1_000_000,
-    "many wrong lines": "}\n" * 10_000,
+    "many wrong lines": "}\n" * 3_000,
 }
 
 

@@ -161,6 +161,41 @@ def test_references_can_be_serialized_too() -> None:
     assert parse(cart.serialized(), [order]).canonical() == cart.canonical()
 
 
+PRINTED_BY_JAVA_CLIENTS = """
+syntax = "proto3";
+package shop;
+message Order {
+  repeated .shop.Order.TagsEntry tags = 1 [json_name = "tags"];
+  message Item {
+  }
+  message TagsEntry {
+    option map_entry = true;
+    string key = 1;
+    .shop.Order.Item value = 2;
+  }
+}
+"""
+
+
+def test_a_map_may_have_its_entry_written_out() -> None:
+    message = "message Order { message Item {} map<string, Item> tags = 1; }"
+    expected = parse(f'syntax = "proto3"; package shop; {message}')
+    assert parse(PRINTED_BY_JAVA_CLIENTS).file == expected.file
+
+
+def test_maps_of_references_may_have_their_entries_written_out() -> None:
+    order = Resolved(name="order.proto", text=PRINTED_BY_JAVA_CLIENTS)
+    schema = parse('import "order.proto"; message A { optional shop.Order o = 1; }', [order])
+    [imported] = schema.imported
+    assert imported.message_type == parse(PRINTED_BY_JAVA_CLIENTS).file.message_type
+    assert schema.can_read(schema) == []
+
+
+def test_an_entry_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidSchemaError):
+        parse("message A { message B { option map_entry = true; optional int32 key = 3; } }")
+
+
 def test_a_descriptor_that_no_text_could_have_is_refused() -> None:
     file = FileDescriptorProto(name="a.proto")
     file.message_type.add(name="A").field.add(

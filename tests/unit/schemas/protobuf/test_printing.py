@@ -1,9 +1,14 @@
 """What is printed compiles to the same descriptor again, however it was written."""
 
+from collections.abc import Iterable
+
 import pytest
+from google.protobuf.descriptor_pb2 import DescriptorProto
+from hypothesis import given, settings
 
 from penstock.schemas import Resolved
-from penstock.schemas.protobuf import parse
+from penstock.schemas.protobuf import ProtobufSchema, parse
+from support.protobuf_schemas import schema_pairs
 
 WRITTEN = """
 // Comments and layout are not kept.
@@ -213,6 +218,14 @@ def test_no_message_changes_its_index_when_fields_are_sorted(text: str) -> None:
     assert defined[0] == defined[1]
 
 
+@settings(max_examples=10, deadline=None)
+@given(schema_pairs())
+def test_random_schemas_are_the_same_again(pair: tuple[ProtobufSchema, ProtobufSchema]) -> None:
+    for schema in pair:
+        assert parse(schema.canonical()).canonical() == schema.canonical()
+        assert parse(schema.serialized()).normalized() == schema.normalized()
+
+
 def test_files_that_mean_the_same_have_one_normal_form() -> None:
     one = """
         syntax = "proto3"; package p; import "google/type/date.proto"; import "m.proto";
@@ -232,11 +245,11 @@ def test_a_file_without_a_syntax_is_proto2() -> None:
     assert parse("message A {}").canonical() == parse('syntax = "proto2"; message A {}').canonical()
 
 
-def _at_their_index(messages: object, around: str = "") -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for index, message in enumerate(messages):  # type: ignore[call-overload]  # descriptors
+def _at_their_index(messages: Iterable[DescriptorProto], around: str = "") -> dict[str, int]:
+    found: dict[str, int] = {}
+    for index, message in enumerate(messages):
         if not message.options.map_entry:
             name = f"{around}.{message.name}"
-            found[name] = [index]
+            found[name] = index
             found |= _at_their_index(message.nested_type, name)
     return found
