@@ -72,12 +72,17 @@ def error_answer(error: RegistryError, accept: str = "*/*") -> Response:
 
 def full_schema(version: SchemaVersion, text: str | None = None) -> dict[str, object]:
     """Return a version of a subject, with `text` in place of its own if there is one."""
-    return {"subject": version.subject, **registered_schema(version, text)}
+    numbers = {"subject": version.subject, "id": version.id, "version": version.version}
+    return {**numbers, **schema_of_id(version, text)}
 
 
-def registered_schema(version: SchemaVersion, text: str | None = None) -> dict[str, object]:
-    """Return what a registration is answered with."""
-    return {"id": version.id, "version": version.version, **schema_of_id(version, text)}
+def registered_schema(version: SchemaVersion) -> dict[str, object]:
+    """Return what a registration is answered with: the numbers, and not the schema.
+
+    confluent-kafka keeps a schema that is answered in place of the one it sent. Of Protobuf it
+    sends a descriptor and needs one to read records, so the text would keep it from reading.
+    """
+    return {"id": version.id, "version": version.version, "guid": guid_of(version.content)}
 
 
 def schema_of_id(version: SchemaVersion, text: str | None = None) -> dict[str, object]:
