@@ -3,6 +3,7 @@
 - Patterns are matched by `patterns.py`: as ECMA 262 reads them, and never for minutes.
 - `uniqueItems` takes linear time also for mixed values.
 - `multipleOf` is exact: 0.3 is a multiple of 0.1.
+- A property that is missing, or that must not be there, is where the error's path leads to.
 - A whole number is an integer however it is written (`1.0`), in every draft: JSON has one kind of
   number.
 """
@@ -12,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Protocol, cast
 
-from jsonschema import Draft6Validator
+from jsonschema import Draft6Validator, Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend, validates
@@ -22,6 +23,13 @@ from penstock.schemas.json_schema.patterns import read_pattern
 from penstock.schemas.json_text import dump_json
 
 Errors = Iterator[ValidationError]
+
+# The library's reading for 2019-09 takes the keywords in `additionalProperties` for properties.
+_LATER_READING = {
+    Draft.DRAFT_2019_09: {
+        "unevaluatedProperties": Draft202012Validator.VALIDATORS["unevaluatedProperties"]
+    }
+}
 
 
 class Descending(Protocol):
@@ -42,8 +50,10 @@ def strict(draft: Draft) -> type[Validator]:
             "pattern": _pattern,
             "patternProperties": _pattern_properties,
             "additionalProperties": _additional_properties,
+            "required": _required,
             "uniqueItems": _unique_items,
             "multipleOf": _multiple_of,
+            **_LATER_READING.get(draft, {}),
         },
         type_checker=Draft6Validator.TYPE_CHECKER,
     )
@@ -117,7 +127,7 @@ def _additional_properties(
         if _is_declared(name, schema):
             continue
         if allowed is False:
-            yield ValidationError(f"{name!r} is not a property of this object")
+            yield ValidationError(f"{name!r} is not a property that the schema allows", path=[name])
         else:
             yield from validator.descend(instance[name], allowed, path=name)
 
@@ -131,6 +141,14 @@ def _is_declared(name: str, schema: Mapping[str, object]) -> bool:
         read_pattern(pattern).found_in(name) is not False
         for pattern in patterns
     )
+
+
+def _required(
+    _validator: Descending, names: list[str], instance: object, _schema: object
+) -> Errors:
+    for name in names:
+        if isinstance(instance, dict) and name not in instance:
+            yield ValidationError(f"{name!r} is missing, and the schema requires it", path=[name])
 
 
 def _unique_items(

@@ -110,6 +110,11 @@ class Pattern:
         except _TooManyStepsError:
             return None
 
+    @property
+    def harmless(self) -> bool:
+        """Whether Python's `re` reads it alike, and takes no more than quadratic time for it."""
+        return self.tree is not None and _repeats(self.tree) <= 1 and _known_to_python(self.text)
+
     def excludes(self, other: "Pattern") -> bool:
         """Tell whether surely no text matches both; they begin with other characters then."""
         mine, theirs = _beginning(self.tree), _beginning(other.tree)
@@ -142,6 +147,19 @@ def _known_to_python(text: str) -> bool:
     except (re.error, OverflowError, RecursionError):
         return False
     return True
+
+
+def _repeats(part: _Part) -> int:
+    """Return how many repetitions without an end, or with a late one, a pattern has."""
+    match part:
+        case _Sequence(parts=parts) | _Choice(parts=parts):
+            return sum(_repeats(one) for one in parts)
+        case _Repeat(part=inner, most=most):
+            return _repeats(inner) * 2 + (0 if most is not None and most <= 1 else 1)
+        case _Ahead(part=inner):
+            return _repeats(inner)
+        case _:
+            return 0
 
 
 def _beginning(tree: _Part | None) -> str:

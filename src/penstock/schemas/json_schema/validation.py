@@ -14,10 +14,15 @@ from referencing.jsonschema import SchemaRegistry, SchemaResource, specification
 from penstock.schemas.json_schema.assertions import dialect, strict
 from penstock.schemas.json_schema.documents import Document, Documents, Node, pointer
 from penstock.schemas.json_schema.drafts import Draft, Keywords
+from penstock.schemas.json_schema.patterns import read_pattern
 from penstock.schemas.json_schema.schema import JsonSchema
 
 MAX_PROBLEMS = 5
 _MAX_TOLD_CHARS = 300
+_UNSAFE_PATTERNS = (
+    "documents cannot be checked: beside `unevaluatedProperties`, a pattern of `patternProperties` "
+    "must have no more than one repetition, and nothing but what ECMA 262 and Python have in common"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +30,8 @@ class Problem:
     """One place where a document does not fit."""
 
     path: str
-    """A JSON pointer into the document: `#/customer/email`."""
+    """A JSON pointer into the document, to the field that is wrong, also when it is missing:
+    `/customer/email`. Empty for the document as a whole."""
 
     message: str
 
@@ -41,11 +47,26 @@ def problems(schema: JsonSchema, document: object, *, limit: int = MAX_PROBLEMS)
         document: What `json.loads` returns.
         limit: At most so many reasons.
     """
+    if _has_unsafe_patterns(schema):
+        return [Problem(path="", message=_UNSAFE_PATTERNS)]
     try:
         found = list(islice(_validator(schema).iter_errors(cast("Any", document)), limit))
     except RecursionError:
-        return [Problem(path="#/", message="the document is nested too deeply to be checked")]
+        return [Problem(path="", message="the document is nested too deeply to be checked")]
     return [_told(error) for error in found]
+
+
+@lru_cache(maxsize=256)
+def _has_unsafe_patterns(schema: JsonSchema) -> bool:
+    """Whether the library would match a pattern itself that it may take forever for.
+
+    It does so for `unevaluatedProperties`, and offers no way to do it otherwise.
+    """
+    schemas = [node.schema for node in schema.documents.nodes if isinstance(node.schema, dict)]
+    if not any("unevaluatedProperties" in one for one in schemas):
+        return False
+    patterns = {name for one in schemas for name in cast("Any", one.get("patternProperties", ()))}
+    return not all(read_pattern(pattern).harmless for pattern in patterns)
 
 
 @lru_cache(maxsize=256)
@@ -97,4 +118,5 @@ def _told(error: ValidationError) -> Problem:
     message = closest.message
     if len(message) > _MAX_TOLD_CHARS:
         message = f"{message[:_MAX_TOLD_CHARS]}…"
-    return Problem(path=pointer([str(part) for part in closest.absolute_path]), message=message)
+    path = pointer([str(part) for part in closest.absolute_path]).removeprefix("#")
+    return Problem(path="" if path == "/" else path, message=message)

@@ -16,8 +16,8 @@ def test_the_person_of_the_course_accepts_an_empty_object() -> None:
 def test_the_field_that_is_wrong_is_named() -> None:
     person = {"UserId": "7", "UserName": "Ann", "Phone": "1"}
     assert sorted(problems(parse(PERSON), person), key=lambda one: one.path) == [
-        Problem(path="#/", message="'Phone' is not a property of this object"),
-        Problem(path="#/UserId", message="'7' is not of type 'integer'"),
+        Problem(path="/Phone", message="'Phone' is not a property that the schema allows"),
+        Problem(path="/UserId", message="'7' is not of type 'integer'"),
     ]
 
 
@@ -25,13 +25,13 @@ def test_the_field_that_is_wrong_is_named() -> None:
 def test_paths_lead_into_the_document(draft: str) -> None:
     schema = json_schema({"properties": {"a/b": {"items": {"required": ["c"]}}}}, draft=draft)
     assert problems(schema, {"a/b": [{"c": 1}, {}]}) == [
-        Problem(path="#/a~1b/1", message="'c' is a required property")
+        Problem(path="/a~1b/1/c", message="'c' is missing, and the schema requires it")
     ]
 
 
 def test_only_the_first_problems_are_told() -> None:
     schema = json_schema({"items": {"type": "string"}})
-    assert [one.path for one in problems(schema, [1, 2, 3], limit=2)] == ["#/0", "#/1"]
+    assert [one.path for one in problems(schema, [1, 2, 3], limit=2)] == ["/0", "/1"]
 
 
 def test_a_message_is_short_even_if_the_document_is_long() -> None:
@@ -43,7 +43,7 @@ def test_of_alternatives_the_closest_one_is_told() -> None:
     schema = json_schema(
         {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"a": {"type": "string"}}}]}
     )
-    assert problems(schema, {"a": 1}) == [Problem(path="#/a", message="1 is not of type 'string'")]
+    assert problems(schema, {"a": 1}) == [Problem(path="/a", message="1 is not of type 'string'")]
 
 
 def test_references_are_followed_each_in_its_own_draft() -> None:
@@ -63,7 +63,7 @@ def test_a_recursive_schema_keeps_its_rules_below() -> None:
         {"properties": {"next": {"$ref": "#"}, "name": {"pattern": "^\\d$"}}}, draft="draft-07"
     )
     assert [one.path for one in problems(schema, {"next": {"next": {"name": "٣"}}})] == [
-        "#/next/next/name"
+        "/next/next/name"
     ]
 
 
@@ -102,3 +102,25 @@ def test_a_document_does_not_fit(schema: Json, text: str, draft: str) -> None:
 def test_boolean_items_of_2019_09_do_not_upset_the_library(items: bool) -> None:  # noqa: FBT001
     schema = json_schema({"items": items, "unevaluatedItems": False}, draft="2019-09")
     assert bool(problems(schema, [1])) is not items
+
+
+def test_a_document_that_is_wrong_as_a_whole_has_an_empty_path() -> None:
+    assert [one.path for one in problems(json_schema({"type": "object"}), 3)] == [""]
+
+
+def test_patterns_that_the_library_would_match_itself_must_be_harmless() -> None:
+    def schema(pattern: str) -> Json:
+        return {"patternProperties": {pattern: True}, "unevaluatedProperties": False}
+
+    assert problems(json_schema(schema("^a+$"), draft="2020-12"), {"aa": 1}) == []
+    for pattern in ("^(a+)+$", "^a*b*a*$", "^\\p{L}$", "(a)\\1"):
+        (problem,) = problems(json_schema(schema(pattern), draft="2020-12"), {"a" * 100: 1})
+        assert problem.message.startswith("documents cannot be checked")
+
+
+@pytest.mark.parametrize("draft", ["2019-09", "2020-12"])
+def test_additional_properties_leave_nothing_unevaluated(draft: str) -> None:
+    others = {"additionalProperties": {"type": "string"}}
+    schema = {"allOf": [others], "unevaluatedProperties": False}
+    assert problems(json_schema(schema, draft=draft), {"a": "b"}) == []
+    assert problems(json_schema(schema, draft=draft), {"a": 1})[0].path == "/a"
