@@ -20,7 +20,7 @@ from typing import cast
 
 import fastavro
 from fastavro.read import SchemaResolutionError
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from penstock.schemas import InvalidSchemaError
 from support.avro import Json, avro
@@ -32,7 +32,8 @@ SAMPLES: dict[str, Json] = {
 }  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+# On a busy machine the schemas take longer to make than Hypothesis likes.
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pair=schema_pairs())
 def test_the_verdict_is_what_writing_and_reading_shows(pair: tuple[Json, Json]) -> None:
     writer, reader = pair
