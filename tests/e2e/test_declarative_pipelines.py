@@ -16,7 +16,7 @@ from penstock.events import ignore
 from penstock.java import JarSet, ensure_jars, find_java
 from penstock.settings import JavaSettings
 from support.commands import Penstock
-from support.declarative_projects import CHANGES, PROJECTS, DeclarativeProject
+from support.declarative_projects import CHANGES, PROJECTS, VIEWS, DeclarativeProject
 from support.projects_to_run import LONG, Project
 from support.waiting import eventually
 
@@ -33,6 +33,9 @@ _DELTA = (
     "spark.sql.extensions io.delta.sql.DeltaSparkSessionExtension\n"
     "spark.sql.catalog.spark_catalog org.apache.spark.sql.delta.catalog.DeltaCatalog\n"
 )
+
+_LABELLED, _UNLABELLED = 14, 7
+"""Of the 21 events, those of kinds `a` and `b` have a label; 20 are in turn of three kinds."""
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -83,6 +86,30 @@ def test_changes_are_merged_by_key_in_the_order_of_their_sequence(
     expected = {"people": _texts(people), "some": _texts(some)}
 
     _run_both_ways(CHANGES, expected, spark, kafka, tmp_path)
+
+
+@pytest.mark.long
+def test_a_declarative_flow_goes_on_where_a_killed_driver_was(
+    spark: SparkSession, kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    project = _written(VIEWS, tmp_path / "views", kafka)
+    with project.running("--json") as run:
+        eventually(
+            lambda: len(_found_yet(VIEWS, project, spark)["labelled"]) == _LABELLED,
+            within_seconds=LONG,
+        )
+        run.process.kill()
+    (project.folder / "data/events/3.json").write_text(
+        '{"id": 200, "kind": "a", "amount": 1, "at": "2026-06-01"}\n'
+        '{"id": 201, "kind": "c", "amount": 1, "at": "2026-06-01"}\n'
+    )
+
+    for _ in range(2):  # there is nothing to do the second time
+        done = project.run("--once")
+        assert done.status == 0, done.stderr
+        found = _found(VIEWS, project, spark)
+        assert len(found["labelled"]) == len(set(found["labelled"])) == _LABELLED + 1
+        assert len(found["unlabelled"]) == len(set(found["unlabelled"])) == _UNLABELLED + 1
 
 
 def _run_both_ways(
@@ -147,12 +174,12 @@ def _found(declared: DeclarativeProject, project: Project, spark: SparkSession) 
 
 def _found_yet(
     declared: DeclarativeProject, project: Project, spark: SparkSession
-) -> dict[str, Rows] | None:
-    """Return what is there; None while not everything is."""
+) -> dict[str, Rows]:
+    """Return what is there; tables without rows while not everything is."""
     places = [project.folder / "penstock" / "tables" / name for name in declared.tables]
     places += [project.folder / name for name in declared.folders]
     if not all(any(place.glob("*/*.json")) or any(place.glob("*.*")) for place in places):
-        return None
+        return {name: [] for name in (*declared.tables, *declared.folders)}
     return _found(declared, project, spark)
 
 

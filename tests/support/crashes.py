@@ -58,7 +58,7 @@ FLOWS = """
 _RATE = 200
 # One in five dies while it starts, the others within their first batches.
 _EARLY_SHARE, _EARLY_SECONDS, _AT_WORK_SECONDS = 0.2, 6.0, 8.0
-_FINISH_SECONDS = 600.0
+_START_SECONDS, _FINISH_SECONDS = 300.0, 600.0
 _BROKEN_EVERY = 97
 
 
@@ -130,8 +130,8 @@ def _kill_once(project: Project, dice: Random) -> str:
     seconds = dice.uniform(0, _EARLY_SECONDS if is_early else _AT_WORK_SECONDS)
     with project.running("--json") as run:
         if not is_early:
-            run.await_event("flow_started", flow="copy")
-            run.await_event("flow_started", flow="add_up")
+            run.await_event("flow_started", flow="copy", within_seconds=_START_SECONDS)
+            run.await_event("flow_started", flow="add_up", within_seconds=_START_SECONDS)
         Event().wait(seconds)  # the one wait that is for time: the moment is the test
         assert run.process.poll() is None, run.stderr
         run.process.kill()

@@ -161,9 +161,9 @@ class Run:
         """Whether `--json` has told such an event."""
         return any({"event": event, **fields}.items() <= item.items() for item in self.events)
 
-    def await_event(self, event: str, **fields: object) -> None:
+    def await_event(self, event: str, *, within_seconds: float = LONG, **fields: object) -> None:
         """Wait until `--json` has told such an event."""
-        eventually(lambda: self.told(event, **fields), within_seconds=LONG)
+        eventually(lambda: self.told(event, **fields), within_seconds=within_seconds)
 
     def await_batches(self, count: int, *flows: str, within_seconds: float = LONG) -> None:
         """Wait until each of these flows has finished so many batches from now on."""
