@@ -63,6 +63,9 @@ known."""
 MAX_TOLD = 100
 """Incompatibilities in one answer: nobody reads more."""
 
+MAX_TOLD_CHARS = 1_000
+"""Of a path or a message: names in a schema may be as long as the schema."""
+
 
 class _TooComplexError(Exception):
     """More than `MAX_COMPARISONS` would be needed."""
@@ -109,7 +112,9 @@ def _text(node: Node) -> str:
 
 def _incompatibility(difference: Difference) -> Incompatibility:
     return Incompatibility(
-        kind=difference.kind, path=pointer(difference.way), message=difference.message
+        kind=difference.kind,
+        path=pointer(difference.way)[:MAX_TOLD_CHARS],
+        message=difference.message[:MAX_TOLD_CHARS],
     )
 
 

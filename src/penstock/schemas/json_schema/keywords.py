@@ -6,6 +6,7 @@ a second instead of minutes.
 """
 
 import json
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, cast
 
@@ -26,10 +27,10 @@ _RECURSIONS: tuple[Keywords, ...] = (
 _DEFINITIONS = ("definitions", "$defs")
 _MAX_TOLD_CHARS = 200
 _MAX_REMEMBERED_CHARS = 100
+_MAX_REMEMBERED_ENTRIES = 10
 _PLAIN_RULE = frozenset(
     {"type", "items", "uniqueItems", "minItems", "format", "default", "$comment", "deprecated"}
 )
-_PLAIN_TYPES: dict[type, str] = {str: "string", bool: "boolean"}
 
 
 class KeywordError(ValueError):
@@ -38,6 +39,12 @@ class KeywordError(ValueError):
     def __init__(self, *, reason: str, way: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
         self.way = way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fault:
+    reason: str
+    way: tuple[str, ...]
 
 
 def check_keywords(schema: object, draft: Draft) -> bool | Keywords:
@@ -56,8 +63,8 @@ def check_keywords(schema: object, draft: Draft) -> bool | Keywords:
         rule = rules.get(keyword)
         if rule is None or _plainly_fits(rule.schema, value):
             continue
-        if (error := _remembered(draft, keyword, value)) is not None:
-            raise error
+        if (fault := _fault(draft, keyword, value)) is not None:
+            raise KeywordError(reason=fault.reason, way=fault.way)
     _check_siblings(schema, draft)
     _check_patterns(schema)
     return schema
@@ -142,11 +149,15 @@ def _plainly_fits(rule: object, value: object) -> bool:
     if isinstance(value, list) and rule.get("items") == {"type": "string"}:
         distinct = {name for name in value if isinstance(name, str)}
         return len(distinct) == len(value) and len(value) >= rule.get("minItems", 0)
-    return "items" not in rule and rule.get("type") == _PLAIN_TYPES.get(type(value))
+    return not rule or (isinstance(value, str) and rule.get("type") == "string")
 
 
-def _remembered(draft: Draft, keyword: str, value: object) -> KeywordError | None:
+def _fault(draft: Draft, keyword: str, value: object) -> _Fault | None:
     """Ask once for each short value: schemas repeat themselves."""
+    short = isinstance(value, list) and len(value) <= _MAX_REMEMBERED_ENTRIES
+    parts = value if short and isinstance(value, list) else [value]
+    if any(not isinstance(part, str | int | float) for part in parts):
+        return _checked(draft, keyword, value)
     text = dump_json(value)
     if len(text) > _MAX_REMEMBERED_CHARS:
         return _checked(draft, keyword, value)
@@ -154,11 +165,11 @@ def _remembered(draft: Draft, keyword: str, value: object) -> KeywordError | Non
 
 
 @lru_cache(maxsize=10_000)
-def _checked_text(draft: Draft, keyword: str, text: str) -> KeywordError | None:
+def _checked_text(draft: Draft, keyword: str, text: str) -> _Fault | None:
     return _checked(draft, keyword, json.loads(text))
 
 
-def _checked(draft: Draft, keyword: str, value: object) -> KeywordError | None:
+def _checked(draft: Draft, keyword: str, value: object) -> _Fault | None:
     error = best_match(_rules(draft)[keyword].iter_errors(cast("Any", value)))
     if error is None:
         return None
@@ -166,7 +177,7 @@ def _checked(draft: Draft, keyword: str, value: object) -> KeywordError | None:
     # its type: `type` may be one of seven names, or a list of them.
     told = next((one for one in error.context or () if one.validator != "type"), error)
     way = (keyword, *(str(part) for part in error.absolute_path))
-    return KeywordError(reason=f"`{way[-1]}` is {_told(told.instance)}, {_wanted(told)}", way=way)
+    return _Fault(reason=f"`{way[-1]}` is {_told(told.instance)}, {_wanted(told)}", way=way)
 
 
 def _wanted(error: ValidationError) -> str:

@@ -29,6 +29,11 @@ def test_paths_lead_into_the_document(draft: str) -> None:
     ]
 
 
+def test_a_schema_may_be_a_boolean() -> None:
+    assert problems(parse("true"), {"a": 1}) == []
+    assert [one.path for one in problems(parse("false"), {"a": 1})] == [""]
+
+
 def test_only_the_first_problems_are_told() -> None:
     schema = json_schema({"items": {"type": "string"}})
     assert [one.path for one in problems(schema, [1, 2, 3], limit=2)] == ["/0", "/1"]
