@@ -20,6 +20,7 @@ from penstock.kafka import Admin, delete_topics
 from penstock.local.cluster import KafkaCluster
 from penstock.names import TopicName
 from support.commands import Penstock
+from support.in_process import PenstockInProcess
 from support.registries import running_registry, two_registries
 from support.waiting import eventually
 
@@ -89,10 +90,23 @@ def test_users_and_https_hold_for_forwarded_writes_too(
         url = f"{follower.url}/subjects/s/versions"
         written = client.post(url, json={"schema": '"string"'}, auth=("ada", "secret"))
         shown = client.get(f"{leader.url}/subjects", auth=("ada", "secret"))
+        asking = {
+            "PENSTOCK_REGISTRY_URL": follower.url,
+            "PENSTOCK_REGISTRY_CA": str(certificate[0]),
+            "PENSTOCK_REGISTRY_USERNAME": "ada",
+        }
+        listed, guessed = (
+            PenstockInProcess(users.parent, {**asking, "PENSTOCK_REGISTRY_PASSWORD": password})(
+                "schemas", "list", "--json"
+            )
+            for password in ("secret", "guess")
+        )
 
     assert (denied.status_code, denied.json()["error_code"]) == (401, 401)
     assert wrong.status_code == 401
     assert (written.json()["id"], shown.json()) == (1, ["s"])
+    assert [item["subject"] for item in listed.json] == ["s"]
+    assert guessed.stderr.startswith("error[PEN-743]: ")
 
 
 def test_a_registry_whose_topic_is_deleted_stops_and_says_so(
