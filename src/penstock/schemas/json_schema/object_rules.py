@@ -69,20 +69,12 @@ class ObjectRules:
             yield from self._added(name, new)
 
     def _removed(self, old: Node, name: str) -> Iterator[Difference]:
-        matching = [
-            schema
-            for pattern, schema in self.new.patterns.items()
-            if self.comparison.found_in(pattern, name) is not False
-        ]
-        surely = any(self.comparison.found_in(pattern, name) for pattern in self.new.patterns)
-        covering = (
-            matching
-            if surely or self.new.rest.schema is None
-            else [
-                *matching,
-                self.new.rest.schema,
-            ]
-        )
+        answers = {
+            pattern: self.comparison.found_in(pattern, name) for pattern in self.new.patterns
+        }
+        covering = [self.new.patterns[one] for one, found in answers.items() if found is not False]
+        if self.new.rest.schema is not None and not any(answers.values()):
+            covering.append(self.new.rest.schema)
         for schema in covering:
             yield from self._covered(old, schema, f"property `{name}` is not listed any more")
 
@@ -105,7 +97,7 @@ class ObjectRules:
 
     def _added(self, name: str, new: Node) -> Iterator[Difference]:
         if self._was_open(name):
-            if not isinstance(self.comparison.shape(new), Anything):
+            if not self._is_open(new):
                 yield Difference(
                     kind="PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
                     message=f"property `{name}` is new, where any value was accepted",
@@ -139,10 +131,7 @@ class ObjectRules:
         return surely
 
     def _was_open(self, name: str) -> bool:
-        return all(
-            isinstance(self.comparison.shape(schema), Anything)
-            for schema in self._old_guarantees(name)
-        )
+        return all(self._is_open(schema) for schema in self._old_guarantees(name))
 
     def _patterns(self) -> Iterator[Difference]:
         """Yield what new patterns refuse, and what removed ones leave to the rest.
@@ -159,7 +148,7 @@ class ObjectRules:
                 yield from below(("patternProperties", pattern), found)
 
     def _new_pattern(self, pattern: str, new: Node) -> Iterator[Difference]:
-        if isinstance(self.comparison.shape(new), Anything):
+        if self._is_open(new):
             return
         if pattern in self.old.patterns:
             yield from self.comparison.differences(self.old.patterns[pattern], new)
@@ -186,7 +175,7 @@ class ObjectRules:
 
     def _rest(self) -> Iterator[Difference]:
         old, new = self.old.rest, self.new.rest
-        if new.schema is None or isinstance(self.comparison.shape(new.schema), Anything):
+        if new.schema is None or self._is_open(new.schema):
             return
         refuses = isinstance(self.comparison.shape(new.schema), Nothing)
         if old.schema is not None and not self._is_open(old.schema) and not refuses:
@@ -210,7 +199,7 @@ class ObjectRules:
         if self.old.names is not None:
             found = self.comparison.differences(self.old.names, self.new.names)
             yield from below(("propertyNames",), found)
-        elif not isinstance(self.comparison.shape(self.new.names), Anything):
+        elif not self._is_open(self.new.names):
             yield Difference(
                 kind="SCHEMA_ADDED",
                 way=("propertyNames",),
