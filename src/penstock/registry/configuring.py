@@ -118,7 +118,7 @@ class Configuring:
             if self._state.referrers(version.subject, version.version):
                 raise ReferenceExistsError(version.subject, version.version)
             changes.append(SchemaGone(subject=version.subject, version=version.version))
-        return [*changes, SubjectsCleared(subject=subject)]
+        return [*changes, self._state.ids_given(), SubjectsCleared(subject=subject)]
 
     def delete_mode(self, subject: Subject | None, *, recursive: bool) -> Mode:
         """Unset a mode, so that the one around it holds, and return what it was.

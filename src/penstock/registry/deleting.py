@@ -116,6 +116,7 @@ class Deleting:
         changes: list[Change] = [
             SchemaGone(subject=subject, version=version.version) for version in versions
         ]
+        changes.append(self._state.ids_given())
         if len(self._state.versions(subject, Which.ALL)) > len(versions):
             return changes
         if self._state.mode(subject) is not None:

@@ -16,6 +16,10 @@ from penstock.registry.log import Record
 from penstock.registry.rules import kept_metadata, kept_rule_set
 from penstock.schemas import Level, Reference, SchemaType
 
+IDS_KEY = b'{"magic":0,"keytype":"NOOP"}'
+"""Other registries read this as their own `NOOP`, whose fields stand the other way round, and pass
+over it whatever its value is; compaction takes the two for two keys."""
+
 TENANT = "default"
 """Confluent's cloud has several in one topic; everywhere else there is this one."""
 
@@ -67,8 +71,25 @@ class ContextSet:
     exists: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdsGiven:
+    """The highest id that was ever given in each context, by the context's name.
+
+    Written with what is deleted for good: compaction forgets it, and its id must not come again.
+    """
+
+    highest: tuple[tuple[str, int], ...]
+
+
 Change = (
-    SchemaVersion | SchemaGone | SubjectDeleted | SubjectsCleared | ConfigSet | ModeSet | ContextSet
+    SchemaVersion
+    | SchemaGone
+    | SubjectDeleted
+    | SubjectsCleared
+    | ConfigSet
+    | ModeSet
+    | ContextSet
+    | IdsGiven
 )
 """What one record says."""
 
@@ -145,6 +166,10 @@ class _ConfigValue(BaseModel):
         )
 
 
+class _IdsValue(BaseModel):
+    highest: dict[str, int] = Field(alias="maxIds")
+
+
 class _ModeValue(BaseModel):
     mode: Mode
 
@@ -160,6 +185,9 @@ def decode(record: Record) -> Change | None:
         UnreadableRecordError: the record is of a known kind and has not its format.
     """
     try:
+        if record.key == IDS_KEY and record.value is not None:
+            given = _IdsValue.model_validate_json(record.value).highest
+            return IdsGiven(highest=tuple(given.items()))
         key = _Key.model_validate_json(record.key)
         return _decode_value(key, record.value)
     except ValidationError as error:
@@ -224,6 +252,8 @@ def encode(change: Change) -> Record:
             named = {"tenant": TENANT, "context": context}
             key = json_bytes({"keytype": "CONTEXT", **named, "magic": 0})
             return Record(key=key, value=_bytes(named) if exists else None)
+        case IdsGiven(highest=highest):
+            return Record(key=IDS_KEY, value=_bytes({"maxIds": dict(highest)}))
 
 
 def _schema_key(schema: SchemaVersion | SchemaGone) -> bytes:

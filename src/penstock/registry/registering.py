@@ -184,6 +184,8 @@ class Registering:
             for old in self._state.versions(new.subject, Which.DELETED)
             if old.id == new.id and old.version < new.version
         ]
+        if self._state.version(new.subject, new.version) is not None:
+            changes.append(self._state.ids_given())
         return [*changes, new]
 
 

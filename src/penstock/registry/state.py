@@ -26,6 +26,7 @@ from penstock.registry.records import (
     Change,
     ConfigSet,
     ContextSet,
+    IdsGiven,
     ModeSet,
     SchemaGone,
     SubjectDeleted,
@@ -121,6 +122,10 @@ class RegistryState:
                 self._contexts.add(context)
             case ContextSet(context=context):
                 self._contexts.discard(context)
+            case IdsGiven(highest=highest):
+                for context, number in highest:
+                    index = self._indices.setdefault(context, _ContextIndex())
+                    index.max_id = max(index.max_id, number)
 
     def _put(self, version: SchemaVersion) -> None:
         self._remove(version.subject, version.version)
@@ -241,6 +246,12 @@ class RegistryState:
         with self._lock:
             index = self._indices.get(context)
             return index.max_id if index else 0
+
+    def ids_given(self) -> IdsGiven:
+        """Return the highest id of every context."""
+        with self._lock:
+            highest = tuple((context, index.max_id) for context, index in self._indices.items())
+        return IdsGiven(highest=highest)
 
     def referrers(self, subject: Subject, number: int) -> list[int]:
         """Return the ids of the schemas, not deleted, that refer to a version."""

@@ -55,7 +55,7 @@ def test_a_permanent_delete_takes_the_ids_away(api: Api) -> None:
 
     assert api.get("/subjects?deleted=true").value == []
     assert api.get("/schemas/ids/1").error_code == 40403
-    assert [record.value for record in api.log.records[-2:]] == [None, None]
+    assert [record.value for record in api.log.records[-3:]] == [None, None, b'{"maxIds":{".":2}}']
 
 
 def test_a_permanent_delete_ends_the_settings_of_a_subject(api: Api) -> None:

@@ -11,6 +11,7 @@ from penstock.registry.records import (
     Change,
     ConfigSet,
     ContextSet,
+    IdsGiven,
     ModeSet,
     SchemaGone,
     SubjectDeleted,
@@ -99,6 +100,11 @@ WRITTEN: list[tuple[Change, str, str | None]] = [
         ContextSet(context=".eu", exists=True),
         '{"keytype":"CONTEXT","tenant":"default","context":".eu","magic":0}',
         '{"tenant":"default","context":".eu"}',
+    ),
+    (
+        IdsGiven(highest=((".", 7), (".eu", 2))),
+        '{"magic":0,"keytype":"NOOP"}',
+        '{"maxIds":{".":7,".eu":2}}',
     ),
 ]
 

@@ -26,8 +26,9 @@ Act = Callable[[Registry], object]
 
 def registering(subject: Subject, text: str, schema_id: int | None) -> Act:
     content = Content(text=text)
+    version = None if schema_id is None else schema_id % 4
     return lambda registry: registry.registering.register(
-        Registration(subject=subject, content=content, id=schema_id, version=schema_id)
+        Registration(subject=subject, content=content, id=schema_id, version=version)
     )
 
 
@@ -84,6 +85,7 @@ def answers(state: RegistryState) -> list[object]:
         [state.mode(subject) for subject in SUBJECTS],
         state.subjects(qualified(EVERY_CONTEXT), Which.LIVE),
         contexts,
+        [state.max_id(context) for context in contexts],
         [{one.version for one in state.holders(context, 5)} for context in contexts],
         [
             state.id_of(context, Content(text=text)) is None
