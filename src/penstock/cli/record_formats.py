@@ -107,7 +107,7 @@ def _encoder(registry: RegistryAccess, place: Place, options: Mapping[str, Any])
 
 
 def _latest(registry: RegistryAccess, place: Place) -> RegisteredSchema:
-    from penstock.registry.client_errors import NotRegisteredError
+    from penstock.registry.client import NotRegisteredError
 
     try:
         return registry.client.version(place.subject)
@@ -125,7 +125,7 @@ def _require_type(file: Path, registry_format: RegistryFormat) -> None:
 
 
 def _registered(registry: RegistryAccess, place: Place, file: Path) -> RegisteredSchema:
-    from penstock.registry.file_registration import register_file
+    from penstock.registry.project import register_file
 
     return register_file(registry.client, file, place.subject, folder=registry.folder)
 

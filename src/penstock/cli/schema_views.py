@@ -12,9 +12,7 @@ from penstock.cli.rendering import table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from penstock.registry.checking import FileCheck
-    from penstock.registry.pulling import PulledFile
-    from penstock.registry.pushing import Pushed
+    from penstock.registry.project import FileCheck, PulledFile, Pushed
     from penstock.schemas import Change, RegisteredSchema
 
 

@@ -152,7 +152,7 @@ def register(
     \b
       penstock schemas register orders-value order.avsc
     """
-    from penstock.registry.file_registration import register_file
+    from penstock.registry.project import register_file
 
     with opened_registry(registry_url, profile) as registry:
         found = register_file(
@@ -204,7 +204,7 @@ def _delete(
     client: RegistryClient, subject: Subject, version: int | None, *, permanent: bool
 ) -> None:
     """Delete softly, and then for good if that is wanted: a registry takes no other order."""
-    from penstock.registry.client_errors import NotRegisteredError
+    from penstock.registry.client import NotRegisteredError
 
     for for_good in (False, True) if permanent else (False,):
         try:

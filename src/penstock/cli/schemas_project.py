@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from penstock.cli.registry_access import RegistryAccess
-    from penstock.registry.checking import FileCheck
-    from penstock.registry.file_references import FileGraph
+    from penstock.registry.project import FileCheck, FileGraph
 
 _names_argument = click.argument("names", nargs=-1, metavar="[FILE|SUBJECT]...")
 
@@ -76,7 +75,7 @@ def push(
       penstock schemas push --dry-run
       penstock schemas push orders-value
     """
-    from penstock.registry.pushing import push as push_files
+    from penstock.registry.project import push as push_files
 
     with opened_registry(registry_url, profile) as registry:
         graph, checks = _checked(registry, names)
@@ -111,7 +110,7 @@ def pull(
       penstock schemas pull orders-value
       penstock schemas pull --yes
     """
-    from penstock.registry.pulling import FileState, plan_pull, write_files
+    from penstock.registry.project import FileState, plan_pull, write_files
 
     with opened_registry(registry_url, profile) as registry:
         planned = plan_pull(registry.client, registry.folder, [Subject(item) for item in subjects])
@@ -149,7 +148,7 @@ def diff(
       penstock schemas diff orders-value 1 3
       penstock schemas diff orders-value 2 order.avsc
     """
-    from penstock.registry.comparing import compared_sides
+    from penstock.registry.project import compared_sides
     from penstock.schemas import differences
 
     with opened_registry(registry_url, profile) as registry:
@@ -168,7 +167,7 @@ def diff(
 
 def _tell(checks: Sequence[FileCheck], *, as_json: bool) -> None:
     """Print what was found out, and fail if a schema cannot be registered."""
-    from penstock.registry.pushing import ensure_registrable
+    from penstock.registry.project import ensure_registrable
 
     payload = [check_payload(item) for item in checks]
     show(payload, lambda: print_checks(checks), as_json=as_json)
@@ -179,9 +178,7 @@ def _tell(checks: Sequence[FileCheck], *, as_json: bool) -> None:
 
 
 def _checked(registry: RegistryAccess, names: tuple[str, ...]) -> tuple[FileGraph, list[FileCheck]]:
-    from penstock.registry.checking import check_files
-    from penstock.registry.file_references import graph_of
-    from penstock.registry.project import chosen, load_files
+    from penstock.registry.project import check_files, chosen, graph_of, load_files
 
     files = load_files(registry.folder)
     graph = graph_of(files)

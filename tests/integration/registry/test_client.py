@@ -15,11 +15,12 @@ from pydantic import SecretStr
 
 from penstock.errors import PenstockError
 from penstock.names import Subject
-from penstock.registry.client import RegistryAddress, RegistryClient
-from penstock.registry.client_errors import (
+from penstock.registry.client import (
     NotARegistryError,
     NotRegisteredError,
     RegistryAccessError,
+    RegistryAddress,
+    RegistryClient,
     RegistryUnavailableError,
     RequestRefusedError,
 )

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from penstock.names import Subject
-from penstock.registry.file_references import FileReferencesError, graph_of
-from penstock.registry.project import SUFFIXES, SchemaFile, subject_of
+from penstock.registry.project import (
+    SUFFIXES,
+    FileReferencesError,
+    SchemaFile,
+    graph_of,
+    subject_of,
+)
 
 
 def a_file(name: str, text: str) -> SchemaFile:

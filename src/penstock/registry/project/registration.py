@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from penstock.names import Subject
-from penstock.registry.checking import sent_text
-from penstock.registry.client import RegistryClient
-from penstock.registry.client_errors import NotARegistryError
-from penstock.registry.file_references import FileGraph, graph_of
-from penstock.registry.project import SchemaFile, SchemaFolderError, load_file, load_files
+from penstock.registry.client import NotARegistryError, RegistryClient
+from penstock.registry.project.checking import sent_text
+from penstock.registry.project.files import SchemaFile, SchemaFolderError, load_file, load_files
+from penstock.registry.project.references import FileGraph, graph_of
 from penstock.schemas import RegisteredSchema, SchemaText
 
 

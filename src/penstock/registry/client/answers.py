@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from penstock.names import Subject
-from penstock.registry.client_errors import NotARegistryError
+from penstock.registry.client.errors import NotARegistryError
 from penstock.schemas import Level, Reference, RegisteredSchema, SchemaType
 
 Answer = TypeVar("Answer")

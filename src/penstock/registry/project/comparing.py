@@ -5,8 +5,8 @@ from pathlib import Path
 
 from penstock.names import Subject
 from penstock.registry.client import RegistryClient
-from penstock.registry.file_references import graph_of
-from penstock.registry.project import FOLDER, SchemaFolderError, load_file, load_files
+from penstock.registry.project.files import FOLDER, SchemaFolderError, load_file, load_files
+from penstock.registry.project.references import graph_of
 from penstock.schemas import Schema, parse
 
 _LATEST = "latest"

@@ -11,10 +11,9 @@ from enum import StrEnum
 from penstock.errors import PenstockError
 from penstock.events import Emit, StepProgressed, StepStarted, ignore
 from penstock.names import Subject
-from penstock.registry.client import RegistryClient
-from penstock.registry.client_errors import NotRegisteredError
-from penstock.registry.file_references import FileGraph
-from penstock.registry.project import SchemaFile
+from penstock.registry.client import NotRegisteredError, RegistryClient
+from penstock.registry.project.files import SchemaFile
+from penstock.registry.project.references import FileGraph
 from penstock.schemas import (
     Incompatibility,
     InvalidSchemaError,

@@ -14,7 +14,7 @@ from urllib.parse import urldefrag, urljoin
 
 from penstock.errors import Origin, UsageError
 from penstock.names import Subject
-from penstock.registry.project import SchemaFile
+from penstock.registry.project.files import SchemaFile
 from penstock.schemas import InvalidSchemaError, Resolved, SchemaType
 from penstock.schemas.json_text import load_json
 

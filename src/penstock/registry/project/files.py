@@ -2,7 +2,7 @@
 
 A file is named after its subject: `orders-value.avsc` is the Avro schema of the values of topic
 `orders`. Folders are part of the subject. Characters that a file name cannot have are written as
-in addresses (`%3A` for a colon). What files need of each other is in `file_references.py`.
+in addresses (`%3A` for a colon). What files need of each other is in `references.py`.
 """
 
 from collections.abc import Sequence

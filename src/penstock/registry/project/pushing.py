@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from penstock.errors import PenstockError
 from penstock.events import Emit, StepFinished, ignore
 from penstock.names import Subject
-from penstock.registry.checking import FileCheck, Finding, UnfitSchemasError, sent_text
-from penstock.registry.client import RegistryClient
-from penstock.registry.client_errors import NotARegistryError
-from penstock.registry.file_references import FileGraph
-from penstock.registry.project import SchemaFile
+from penstock.registry.client import NotARegistryError, RegistryClient
+from penstock.registry.project.checking import FileCheck, Finding, UnfitSchemasError, sent_text
+from penstock.registry.project.files import SchemaFile
+from penstock.registry.project.references import FileGraph
 from penstock.schemas import RegisteredSchema
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
 
 from penstock.names import Subject
-from penstock.registry.answers import (
+from penstock.registry.client.answers import (
     CompatibilityAnswer,
     ContextIdAnswer,
     IdAnswer,
@@ -26,7 +26,7 @@ from penstock.registry.answers import (
     schemas_from,
     subjects_from,
 )
-from penstock.registry.client_errors import (
+from penstock.registry.client.errors import (
     NotARegistryError,
     NotRegisteredError,
     RegistryAccessError,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.names import Subject
 from penstock.registry.client import RegistryClient
-from penstock.registry.project import path_of
+from penstock.registry.project.files import path_of
 from penstock.schemas import RegisteredSchema, SchemaType
 
 

@@ -1,0 +1,58 @@
+"""The schemas of a project: its files, and what they are to a registry."""
+
+from penstock.registry.project.checking import (
+    FileCheck,
+    Finding,
+    UnfitSchemasError,
+    check_files,
+)
+from penstock.registry.project.comparing import compared_sides
+from penstock.registry.project.files import (
+    FOLDER,
+    SUFFIXES,
+    SchemaFile,
+    SchemaFolderError,
+    chosen,
+    load_file,
+    load_files,
+    path_of,
+    subject_of,
+)
+from penstock.registry.project.pulling import FileState, PulledFile, plan_pull, write_files
+from penstock.registry.project.pushing import (
+    Pushed,
+    PushStoppedError,
+    ensure_registrable,
+    push,
+)
+from penstock.registry.project.references import FileGraph, FileReferencesError, graph_of
+from penstock.registry.project.registration import register_file
+
+__all__ = [
+    "FOLDER",
+    "SUFFIXES",
+    "FileCheck",
+    "FileGraph",
+    "FileReferencesError",
+    "FileState",
+    "Finding",
+    "PulledFile",
+    "PushStoppedError",
+    "Pushed",
+    "SchemaFile",
+    "SchemaFolderError",
+    "UnfitSchemasError",
+    "check_files",
+    "chosen",
+    "compared_sides",
+    "ensure_registrable",
+    "graph_of",
+    "load_file",
+    "load_files",
+    "path_of",
+    "plan_pull",
+    "push",
+    "register_file",
+    "subject_of",
+    "write_files",
+]
