@@ -31,7 +31,7 @@ def parse(
         case SchemaType.JSON:
             from penstock.schemas import json_schema
 
-            return json_schema.parse(text, references)
+            return json_schema.parse(text, references, stored=stored)
         case SchemaType.PROTOBUF:
             from penstock.schemas import protobuf
 

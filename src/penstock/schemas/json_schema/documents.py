@@ -68,6 +68,10 @@ class Documents:
     root: Node = field(init=False)
     reference_names: tuple[str, ...] = ()
     reference_texts: tuple[str, ...] = ()
+    stored: bool = False
+    """Whether keywords that the meta-schema forbids are left out, and references to what is not
+    there accept anything. Other registries have let them in."""
+
     _nodes: dict[tuple[Document, tuple[str, ...]], Node] = field(default_factory=dict)
     _resources: dict[str, Node] = field(default_factory=dict)
     _anchors: dict[tuple[str, str], Node] = field(default_factory=dict)
@@ -125,6 +129,10 @@ class Documents:
     def _look_up(self, node: Node, keyword: str, reference: str) -> Node:
         address, fragment = _split(node.base, reference)
         resource = self._resources.get(address) or self._meta_schema(address)
+        found = self._within(resource, address, fragment) if resource else None
+        if found is None and self.stored:
+            way = (*node.way, keyword)
+            return Node(schema=True, document=node.document, base=node.base, way=way)
         if resource is None:
             given = ", ".join(f"`{name}`" for name in self.reference_names[:5]) or "it has none"
             raise InvalidSchemaError(
@@ -132,7 +140,6 @@ class Documents:
                 f"nor among its references ({given}); nothing is fetched",
                 path=node.place,
             )
-        found = self._within(resource, address, fragment)
         if found is None:
             raise InvalidSchemaError(
                 reason=f"`{keyword}` leads to `{reference[:200]}`, and there is no schema",
@@ -189,12 +196,7 @@ class Documents:
             raise InvalidSchemaError(
                 reason=f"the schema and its references have more than {MAX_SUBSCHEMAS:,} subschemas"
             )
-        try:
-            checked = check_keywords(schema, document.draft)
-        except KeywordError as error:
-            raise InvalidSchemaError(
-                reason=str(error), path=f"{document.name}{pointer(way + error.way)}"
-            ) from error
+        checked = self._checked(document, schema, way)
         own_base = _own_base(checked, document.draft, base)
         node = Node(schema=checked, document=document, base=own_base, way=way)
         self._nodes[document, way] = node
@@ -203,6 +205,16 @@ class Documents:
                 self._resources.setdefault(own_base, node)
             self._name(node, checked)
         return node
+
+    def _checked(self, document: Document, schema: object, way: tuple[str, ...]) -> bool | Keywords:
+        while True:
+            try:
+                return check_keywords(schema, document.draft)
+            except KeywordError as error:
+                if not self.stored:
+                    path = f"{document.name}{pointer(way + error.way)}"
+                    raise InvalidSchemaError(reason=str(error), path=path) from error
+                schema = _without(schema, error.way)
 
     def _name(self, node: Node, schema: Keywords) -> None:
         for keyword in ("$anchor", "$dynamicAnchor"):
@@ -217,7 +229,7 @@ class Documents:
             self._anchors.setdefault((node.base, urldefrag(address).fragment), node)
 
 
-def read_documents(text: str, references: Sequence[Resolved]) -> Documents:
+def read_documents(text: str, references: Sequence[Resolved], *, stored: bool) -> Documents:
     """Return the schema in `text` and all that `references` stand for.
 
     Raises:
@@ -228,6 +240,7 @@ def read_documents(text: str, references: Sequence[Resolved]) -> Documents:
     documents = Documents(
         reference_names=tuple(one.name for one in ordered),
         reference_texts=tuple(one.text for one in ordered),
+        stored=stored,
     )
     main = Document(name="", contents=contents, draft=draft_of(contents))
     documents.root = documents.add(main, "")
@@ -255,6 +268,13 @@ def _follow_all(documents: Documents) -> None:
             for keyword in REFERENCE_KEYWORDS:
                 if isinstance(node.schema, dict) and keyword in node.schema:
                     documents.target(node, keyword)
+
+
+def _without(schema: object, way: Sequence[str]) -> object:
+    """Return the schema without the keyword that is wrong; what is no schema accepts anything."""
+    if not isinstance(schema, dict) or not way:
+        return True
+    return {name: value for name, value in schema.items() if name != way[0]}
 
 
 def _own_base(schema: object, draft: Draft, base: str) -> str:

@@ -76,7 +76,7 @@ def _check_siblings(schema: Keywords, draft: Draft) -> None:
         return
     for keyword, needed in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if keyword in schema and needed not in schema:
-            raise KeywordError(reason=f"`{keyword}` stands without `{needed}`")
+            raise KeywordError(reason=f"`{keyword}` stands without `{needed}`", way=(keyword,))
 
 
 def _check_patterns(schema: Keywords) -> None:

@@ -26,11 +26,11 @@ class JsonSchema(Schema):
 
     def canonical(self) -> str:
         """Return the text without insignificant whitespace; the order of keys stays."""
-        return dump_json(self.documents.root.schema)
+        return dump_json(self.documents.root.document.contents)
 
     def normalized(self) -> str:
         """Return the text with sorted keys."""
-        return dump_json(self.documents.root.schema, sort_keys=True)
+        return dump_json(self.documents.root.document.contents, sort_keys=True)
 
     @property
     def name(self) -> str | None:
@@ -46,13 +46,19 @@ class JsonSchema(Schema):
         return incompatibilities_of(old=writer.documents, new=self.documents)
 
 
-def parse(text: str, references: Sequence[Resolved] = ()) -> JsonSchema:
+def parse(text: str, references: Sequence[Resolved] = (), *, stored: bool = False) -> JsonSchema:
     """Return the schema that `text` describes.
+
+    Args:
+        text: The schema as a user wrote it.
+        references: What it may refer to.
+        stored: A registry has accepted the schema before. A keyword with a wrong value then says
+            nothing, and a reference that leads nowhere accepts anything.
 
     Raises:
         InvalidSchemaError: the meta-schema does not allow it, a reference leads nowhere or would
             have to be fetched, or the schema applies itself to the same value forever.
     """
-    documents = read_documents(text, references)
+    documents = read_documents(text, references, stored=stored)
     check_cycles(documents)
     return JsonSchema(text, references, documents)

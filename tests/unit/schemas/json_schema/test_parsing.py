@@ -188,6 +188,25 @@ def test_a_fault_in_a_reference_is_told_with_its_name() -> None:
     assert caught.value.path == "city.json#/items/type"
 
 
+def test_what_another_registry_has_let_in_does_not_stop_a_subject() -> None:
+    text = json.dumps(
+        {
+            "$schema": DRAFTS["draft-04"],
+            "required": [],
+            "properties": {
+                "a": {"$ref": "https://example.com/gone.json"},
+                "b": {"type": "string", "maxLength": "ten"},
+            },
+        }
+    )
+    with pytest.raises(InvalidSchemaError):
+        parse(SchemaType.JSON, text)
+    schema = parse(SchemaType.JSON, text, stored=True)
+    assert json.loads(schema.canonical()) == json.loads(text)
+    new = json_schema({"properties": {"a": {}, "b": {"type": "number"}}})
+    assert [one.path for one in new.can_read(schema)] == ["#/properties/b"]
+
+
 def test_the_person_of_the_course_is_closed() -> None:
     person = json.loads(PERSON)
     phone = person["properties"] | {"Phone": {"type": "string"}}
