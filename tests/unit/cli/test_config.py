@@ -72,6 +72,17 @@ def test_the_table_has_every_key_its_value_and_its_source(
         ("pipeline.driver_restart_window_seconds", "600.0", "default"),
         ("pipeline.health_port", "-", "default"),
         ("pipeline.health_host", "127.0.0.1", "default"),
+        ("registry.url", "-", "default"),
+        ("registry.username", "-", "default"),
+        ("registry.password", "-", "default"),
+        ("registry.ca", "-", "default"),
+        ("registry.port", "-", "default"),
+        ("registry.host", "127.0.0.1", "default"),
+        ("registry.advertised_url", "-", "default"),
+        ("registry.topic", "_schemas", "default"),
+        ("registry.users", "-", "default"),
+        ("registry.certificate", "-", "default"),
+        ("registry.key", "-", "default"),
     ]
 
 
