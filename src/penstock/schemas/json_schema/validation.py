@@ -11,11 +11,12 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.jsonschema import SchemaRegistry, SchemaResource, specification_with
 
+from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.json_schema.assertions import dialect, strict
 from penstock.schemas.json_schema.documents import Document, Documents, Node, pointer
 from penstock.schemas.json_schema.drafts import Draft, Keywords
 from penstock.schemas.json_schema.patterns import read_pattern
-from penstock.schemas.json_schema.schema import JsonSchema
+from penstock.schemas.json_schema.schema import JsonSchema, parse
 
 MAX_PROBLEMS = 5
 _MAX_TOLD_CHARS = 300
@@ -50,7 +51,11 @@ def problems(schema: JsonSchema, document: object, *, limit: int = MAX_PROBLEMS)
     if _has_unsafe_patterns(schema):
         return [Problem(path="", message=_UNSAFE_PATTERNS)]
     try:
-        found = list(islice(_validator(schema).iter_errors(cast("Any", document)), limit))
+        validator = _validator(schema)
+    except InvalidSchemaError as error:
+        return [Problem(path="", message=f"the schema is not valid: {error.message}")]
+    try:
+        found = list(islice(validator.iter_errors(cast("Any", document)), limit))
     except RecursionError:
         return [Problem(path="", message="the document is nested too deeply to be checked")]
     return [_told(error) for error in found]
@@ -71,7 +76,13 @@ def _has_unsafe_patterns(schema: JsonSchema) -> bool:
 
 @lru_cache(maxsize=256)
 def _validator(schema: JsonSchema) -> Validator:
-    """Return the schema's validator: many documents are checked against the same schema."""
+    """Return the schema's validator: many documents are checked against the same schema.
+
+    Raises:
+        InvalidSchemaError: the schema was stored with faults; documents would be checked halfway.
+    """
+    if schema.documents.stored:
+        schema = parse(schema.text, schema.references)
     documents = schema.documents
     registry: SchemaRegistry = Registry().with_resources(
         (address, _resource(documents, node))

@@ -129,3 +129,9 @@ def test_additional_properties_leave_nothing_unevaluated(draft: str) -> None:
     schema = {"allOf": [others], "unevaluatedProperties": False}
     assert problems(json_schema(schema, draft=draft), {"a": "b"}) == []
     assert problems(json_schema(schema, draft=draft), {"a": 1})[0].path == "/a"
+
+
+def test_nothing_fits_a_stored_schema_that_has_faults() -> None:
+    assert problems(parse('{"type": "string"}', stored=True), "a") == []
+    (problem,) = problems(parse('{"maxLength": "ten"}', stored=True), "a")
+    assert problem.message.startswith("the schema is not valid: `maxLength` is")
