@@ -232,4 +232,7 @@ def with_documents(shown: dict[str, object], record: DecodedRecord) -> dict[str,
 
 
 def _line(document: object) -> bytes:
-    return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    try:
+        return json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half of a character, which JSON can write as an escape only
+        return json.dumps(document).encode()

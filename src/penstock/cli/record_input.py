@@ -27,7 +27,7 @@ from penstock.kafka import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from penstock.kafka import Pointer
     from penstock.kafka.formats import Encoder
@@ -186,17 +186,35 @@ def _built(
 def _encoded(text: str | bytes | None, encoder: Encoder | None) -> str | bytes | None:
     if encoder is None or text is None:
         return text
-    return encoder.encode(_parsed(text if isinstance(text, bytes) else text.encode()))
+    return encoder.encode(_strictly_parsed(text if isinstance(text, bytes) else text.encode()))
 
 
-def _parsed(line: bytes) -> object:
+def _parsed(line: bytes, parse_constant: Callable[[str], object] | None = None) -> object:
     try:
-        return json.loads(line.decode("utf-8"))
+        return json.loads(line.decode("utf-8"), parse_constant=parse_constant)
     except (ValueError, RecursionError) as err:
         raise InvalidInputError(
             reason=f"is not JSON: {err}",
             hint="correct it; without `--format` every line is sent as it is",
         ) from err
+
+
+def _strictly_parsed(text: bytes) -> object:
+    """Return a document that every format can write: without NaN, or halves of characters."""
+    document = _parsed(text, parse_constant=_refuse_constant)
+    if b"\\u" in text:
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError as err:
+            raise InvalidInputError(
+                reason=f"has half of a character: {err}", hint="write the character itself"
+            ) from err
+    return document
+
+
+def _refuse_constant(name: str) -> object:
+    """NaN and Infinity are Python's, not JSON's."""
+    raise ValueError(name)
 
 
 def _header(header: object) -> tuple[str, str | bytes | None]:

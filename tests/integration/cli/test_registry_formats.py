@@ -291,3 +291,17 @@ def test_a_registry_that_is_away_is_an_error_and_not_an_undecodable_record(
 
     assert (done.status, done.stdout) == (1, "")
     assert done.stderr.startswith("error[PEN-741]: ")
+
+
+def test_a_group_reads_what_it_could_not_decode_while_the_registry_was_away(
+    console: Console,
+) -> None:
+    file = console.file("user.avsc", USER)
+    console.produce("--value-format", "avro", "--value-schema", file, lines=[{"name": "ann"}])
+    group = ("--value-format", "avro", "--group", f"group-{uuid4().hex}")
+
+    away = console.consume(*group, "--registry", "http://127.0.0.1:9")
+    back = console.consume(*group)
+
+    assert away.status == 1
+    assert [item["name"] for item in documents(back)] == ["ann"]

@@ -86,6 +86,12 @@ def test_a_line_that_is_not_json_is_refused() -> None:
         sent("{", LINES, value=Shouting())
 
 
+@pytest.mark.parametrize("line", ['{"a": NaN}', '"\\ud800"'])
+def test_what_python_takes_for_json_and_others_do_not_is_refused(line: str) -> None:
+    with pytest.raises(InvalidInputError):
+        sent(line, LINES, value=Shouting())
+
+
 def test_values_of_records_are_documents_and_base64_stands_for_the_bytes() -> None:
     assert sent('{"value": {"a": "b"}}', RECORDS, value=Shouting())[1] == b'{"A": "B"}'
     assert sent('{"value_base64": "eA=="}', RECORDS, value=Shouting())[1] == b"x"

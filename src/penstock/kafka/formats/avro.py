@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 
 from penstock.kafka.formats.avro_values import AvroValues, readable
+from penstock.kafka.formats.errors import UnfitRecordError
 from penstock.kafka.formats.lookup import client_for
 from penstock.kafka.formats.place import READING, WRITING, decoding
 from penstock.schemas import SchemaType
@@ -14,7 +15,8 @@ from penstock.schemas import SchemaType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from penstock.kafka.formats.lookup import SchemaSource
+    from penstock.kafka.formats.errors import UnfitRecordError
+from penstock.kafka.formats.lookup import SchemaSource
     from penstock.kafka.formats.place import Place
     from penstock.kafka.records import Header
     from penstock.schemas import RegisteredSchema
@@ -33,6 +35,10 @@ class AvroEncoder:
     def encode(self, document: object) -> bytes | None:
         """Return the bytes for `document`; raises `UnfitRecordError` with the field."""
         value = self._values.value_of(document)
+        if self._values.are_bytes and not isinstance(value, bytes):
+            # confluent-kafka takes values that are nothing but bytes as they are.
+            reason = "is a decimal alone, which cannot be written: put it into a record"
+            raise UnfitRecordError(path="", reason=reason)
         data: bytes | None = self._serializer(value, self._place.context())
         return data
 

@@ -44,6 +44,11 @@ class AvroValues:
             parse_schema(json.loads(reference.text), named_schemas=self._named)
         self._root: Node = parse_schema(json.loads(schema.text), named_schemas=self._named)
 
+    @property
+    def are_bytes(self) -> bool:
+        """Whether the values are nothing but bytes, of any logical type."""
+        return isinstance(self._root, dict) and self._root["type"] == "bytes"
+
     def value_of(self, document: object) -> object:
         """Return the value that `document` stands for.
 
@@ -65,7 +70,8 @@ class AvroValues:
                 return convert(node, found, path)
         match kind:
             case "record" | "error":
-                return self._of_record(node, _expect(dict, found, kind, path), path)
+                fields = _expect(dict, found, kind, path)
+                return self._of_record(node, fields, path, logical=logical)
             case "array":
                 items = _expect(list, found, kind, path)
                 return [
@@ -81,17 +87,24 @@ class AvroValues:
             case _:
                 return _primitive(node, kind, found, path)
 
-    def _of_record(self, node: Node, found: dict[str, object], path: str) -> dict[str, object]:
+    def _of_record(
+        self, node: Node, found: dict[str, object], path: str, *, logical: bool
+    ) -> dict[str, object]:
         fields = {field["name"]: field for field in node["fields"]}
         for name in found:
             if name not in fields:
                 raise unknown_field(name, fields, node["name"], path)
-        return {name: self._of_field(node, field, found, path) for name, field in fields.items()}
+        return {
+            name: self._of_field(node, field, found, path, logical=logical)
+            for name, field in fields.items()
+        }
 
-    def _of_field(self, node: Node, field: Node, found: dict[str, object], path: str) -> object:
+    def _of_field(
+        self, node: Node, field: Node, found: dict[str, object], path: str, *, logical: bool
+    ) -> object:
         place = below(path, field["name"])
         if field["name"] in found:
-            return self._value(field["type"], found[field["name"]], place, logical=True)
+            return self._value(field["type"], found[field["name"]], place, logical=logical)
         if "default" not in field:
             reason = f"is missing, and `{node['name']}` has no default for it"
             raise UnfitRecordError(place, reason)

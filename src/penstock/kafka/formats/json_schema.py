@@ -38,7 +38,8 @@ class JsonSchemaEncoder:
         self._place = place
         self._validator = _validator(source.parsed(writer))
         client = client_for(source, SchemaType.JSON, writer)
-        self._serializer = JSONSerializer(None, client, conf={**WRITING, **_UNCHECKED})
+        conf = {**WRITING, **_UNCHECKED}
+        self._serializer = JSONSerializer(None, client, conf=conf, json_encode=_compact)
 
     def encode(self, document: object) -> bytes | None:
         """Return the bytes for `document`; raises `UnfitRecordError` with the field."""
@@ -65,6 +66,11 @@ class JsonSchemaDecoder:
         """Return the value; raises `UndecodableRecordError`."""
         with decoding(self._place, data, headers):
             return self._deserializer(data, self._place.context(headers))
+
+
+def _compact(document: object) -> str:
+    """Return JSON without spaces; theirs has no integers beyond 64 bits."""
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
 def _validator(schema: Schema) -> Validator:

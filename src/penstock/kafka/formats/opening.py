@@ -82,6 +82,9 @@ class _Naming:
         except UnfitRecordError as err:
             place = self._place
             raise err.in_schema(place.subject, self._version, side=place.side) from None
+        except RecursionError:
+            reason = "is nested too deep"
+            raise UnfitRecordError(path="", reason=reason, side=self._place.side) from None
 
 
 def _opened(

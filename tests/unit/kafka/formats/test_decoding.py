@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
@@ -164,6 +164,58 @@ def test_a_value_that_does_not_fit_names_field_side_and_schema() -> None:
         'field `/id` of the key is a text ("x"), not a value of type long'
     )
     assert "`penstock schemas show orders-key 1`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ('"string"', "ann"),
+        ('"bytes"', "a\u00ff"),
+        ('["null","string"]', "ann"),
+        ('["null","string"]', None),
+        ('{"type":"array","items":["int","string"]}', [1, "a"]),
+        ('{"type":"fixed","name":"F","size":2}', "ab"),
+    ],
+    ids=["text", "bytes", "union", "null", "array", "fixed"],
+)
+def test_values_need_not_be_records(schema: str, value: object) -> None:
+    shelf = a_shelf()
+    shelf.schemas[1] = replace(shelf.schemas[1], text=schema)
+
+    written = encoder(RegistryFormat.AVRO, shelf, VALUES, shelf.schemas[1]).encode(value)
+
+    assert decoder(RegistryFormat.AVRO, shelf, VALUES).decode(written or b"", ()) == value
+
+
+def test_a_decimal_alone_is_refused_as_the_client_would_write_other_bytes() -> None:
+    shelf = a_shelf()
+    decimal = '{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}'
+    shelf.schemas[1] = replace(shelf.schemas[1], text=decimal)
+
+    with pytest.raises(UnfitRecordError, match="put it into a record"):
+        encoder(RegistryFormat.AVRO, shelf, VALUES, shelf.schemas[1]).encode("12.5")
+
+
+def test_a_value_that_is_nested_too_deep_is_refused() -> None:
+    shelf = a_shelf()
+    nested = '{"type":"record","name":"N","fields":[{"name":"n","type":["null","N"]}]}'
+    shelf.schemas[1] = replace(shelf.schemas[1], text=nested)
+    document: object = None
+    for _ in range(900):
+        document = {"n": document}
+
+    with pytest.raises(UnfitRecordError, match="nested too deep"):
+        encoder(RegistryFormat.AVRO, shelf, VALUES, shelf.schemas[1]).encode(document)
+
+
+def test_integers_of_json_schema_have_no_limit() -> None:
+    shelf = a_shelf()
+    writer = replace(shelf.schemas[2], subject=Subject("orders-value"), version=1)
+    shelf.schemas[1] = writer
+
+    written = encoder(RegistryFormat.JSON_SCHEMA, shelf, VALUES, writer).encode({"a": 2**80})
+
+    assert written == b'\x00\x00\x00\x00\x02{"a":1208925819614629174706176}'
 
 
 def test_json_behind_a_schema_id_is_read_whether_or_not_it_fits() -> None:
