@@ -244,6 +244,14 @@ class Reading:
         normal = normalize or bool(self._scopes.config(subject).normalize)
         return replace(pinned, text=schema.normalized() if normal else schema.canonical())
 
+    def check_references(self, subject: Subject, content: Content) -> None:
+        """Refuse a schema, in its stored form, that refers to what is not there.
+
+        Raises:
+            RejectedSchemaError: a reference leads nowhere.
+        """
+        self._parsing.parsed(subject, content, stored=True)
+
     def _everywhere(self, subject: Subject) -> list[Subject]:
         """Return a subject and, when it names no context, its namesakes in the others."""
         if context_of(subject) != DEFAULT_CONTEXT:

@@ -79,8 +79,11 @@ class Registering:
         canonical = self._reading.canonical(
             asked.subject, content, normalize=asked.normalize, stored=asked.id is not None
         )
+        self._reading.check_references(asked.subject, canonical)
         with self._writing.alone():
             self._check_mode(asked)
+            # What it refers to may have been deleted meanwhile; the parsed schema is still kept.
+            self._reading.check_references(asked.subject, canonical)
             return self._register(replace(asked, content=canonical))
 
     def _found(self, asked: Registration, content: Content) -> SchemaVersion | None:

@@ -7,15 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import httpx2
+import pytest
 
 from penstock.names import Subject
 from penstock.registry.api import create_app
 from penstock.registry.entries import Content
+from penstock.registry.errors import RejectedSchemaError
 from penstock.registry.log import Record
 from penstock.registry.registering import Registration
 from penstock.registry.service import Registry
-from penstock.registry.state import RegistryState
-from penstock.schemas import Level
+from penstock.registry.state import RegistryState, Which
+from penstock.schemas import Level, Reference
 from support.folded_registry import FoldingLog, record_schema
 
 
@@ -36,6 +38,31 @@ def test_schemas_registered_at_the_same_time_never_share_an_id() -> None:
 
     assert sorted(schema_id for _, schema_id in given) == list(range(1, 21))
     assert len({text for text, _ in given}) == 20
+
+
+def test_a_schema_is_refused_whose_reference_is_deleted_while_it_is_parsed() -> None:
+    state = RegistryState()
+    registry = Registry(state, FoldingLog(state))
+    address = Subject("address")
+    registry.registering.register(
+        Registration(subject=address, content=Content(text=record_schema("a", name="Address")))
+    )
+    registry.deleting.delete_subject(address, permanent=False)
+    content = Content(
+        text='{"type":"record","name":"C","fields":[{"name":"a","type":"Address"}]}',
+        references=(Reference(name="Address", subject="address", version=1),),
+    )
+    check = registry.reading.check_references
+
+    def check_then_delete(subject: Subject, content: Content) -> None:
+        check(subject, content)
+        if state.versions(address, Which.DELETED):
+            registry.deleting.delete_subject(address, permanent=True)
+
+    registry.reading.check_references = check_then_delete  # type: ignore[method-assign]  # staged
+
+    with pytest.raises(RejectedSchemaError, match="No schema found for reference 'Address'"):
+        registry.registering.register(Registration(subject=Subject("c"), content=content))
 
 
 @dataclass
