@@ -15,8 +15,7 @@ from penstock.schemas import SchemaType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from penstock.kafka.formats.errors import UnfitRecordError
-from penstock.kafka.formats.lookup import SchemaSource
+    from penstock.kafka.formats.lookup import SchemaSource
     from penstock.kafka.formats.place import Place
     from penstock.kafka.records import Header
     from penstock.schemas import RegisteredSchema
