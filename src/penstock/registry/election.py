@@ -103,7 +103,7 @@ class Election:
     def await_term(self, timeout_seconds: float) -> None:
         """Return as soon as this instance leads, at the latest after the time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._leading or self._closing, timeout_seconds)
+            self._changed.wait_for(lambda: self._leading, timeout_seconds)
 
     def leader(self) -> str | None:
         """Return the address of another instance that leads; None if nobody knows of one."""

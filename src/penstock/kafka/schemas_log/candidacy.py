@@ -14,7 +14,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from confluent_kafka import OFFSET_END, Consumer
+from confluent_kafka import OFFSET_END, Consumer, KafkaException
 
 from penstock.kafka.complaints import Complaints, client_logger
 from penstock.kafka.consumer.membership import Assignor, Membership
@@ -116,6 +116,8 @@ class Candidacy:
     def _look(self, message: Message | None) -> None:
         error = message.error() if message is not None else None
         if error is not None:
+            if error.fatal():
+                raise KafkaException(error)
             self._complaints.note(error)
         if refusal := self._complaints.refusal():
             raise refusal
