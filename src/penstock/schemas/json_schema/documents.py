@@ -11,7 +11,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from penstock.schemas.errors import InvalidSchemaError
 from penstock.schemas.json_schema.drafts import Draft, Keywords, children, draft_of
-from penstock.schemas.json_schema.keywords import KeywordError, check_keywords
+from penstock.schemas.json_schema.keywords import KeywordError, check_keywords, is_address
 from penstock.schemas.json_schema.meta_schemas import meta_schema
 from penstock.schemas.json_text import load_json
 from penstock.schemas.schema import Resolved, in_order
@@ -251,6 +251,10 @@ def read_documents(text: str, references: Sequence[Resolved], *, stored: bool) -
 
 
 def _add_reference(documents: Documents, reference: Resolved) -> None:
+    if not is_address(reference.name):
+        raise InvalidSchemaError(
+            reason=f"the reference's name `{reference.name[:200]}` is not an address"
+        )
     contents = load_json(reference.text)
     document = Document(name=reference.name, contents=contents, draft=draft_of(contents))
     # A relative name is found from wherever the main schema stands, as well as by itself.

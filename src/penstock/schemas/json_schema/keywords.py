@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, cast
+from urllib.parse import urljoin
 
 from jsonschema.exceptions import ValidationError, best_match
 from jsonschema.protocols import Validator
@@ -24,6 +25,7 @@ _RECURSIONS: tuple[Keywords, ...] = (
     {"$recursiveRef": "#"},
     {"$dynamicRef": "#meta"},
 )
+_ADDRESSES = ("$id", "id", "$ref", "$dynamicRef", "$recursiveRef", "$schema")
 _DEFINITIONS = ("definitions", "$defs")
 _MAX_TOLD_CHARS = 200
 _MAX_REMEMBERED_CHARS = 100
@@ -67,6 +69,7 @@ def check_keywords(schema: object, draft: Draft) -> bool | Keywords:
             raise KeywordError(reason=fault.reason, way=fault.way)
     _check_siblings(schema, draft)
     _check_patterns(schema)
+    _check_addresses(schema)
     return schema
 
 
@@ -91,6 +94,22 @@ def _check_patterns(schema: Keywords) -> None:
             raise KeywordError(
                 reason=f"{_told(pattern)} is not a regular expression: {error}", way=(keyword,)
             ) from error
+
+
+def _check_addresses(schema: Keywords) -> None:
+    for keyword in _ADDRESSES:
+        address = schema.get(keyword)
+        if isinstance(address, str) and not is_address(address):
+            raise KeywordError(reason=f"{_told(address)} is not an address", way=(keyword,))
+
+
+def is_address(text: str) -> bool:
+    """Whether references can be resolved from `text`, or to it."""
+    try:
+        urljoin("https://example.com/", text)
+    except ValueError:
+        return False
+    return True
 
 
 @cache
@@ -131,10 +150,16 @@ def _vocabularies(main: Keywords) -> list[Keywords]:
 
 def _without_recursion(value: object, draft: Draft) -> object:
     if value in _RECURSIONS:
-        # What stands there is checked when it is visited; only draft-04 has no booleans.
-        return {"type": "object"} if draft is Draft.DRAFT_04 else True
+        return {"type": "object" if draft is Draft.DRAFT_04 else ["object", "boolean"]}
+    if isinstance(value, dict) and isinstance(target := value.get("$ref"), str):
+        # Vocabularies refer to each other; here they are one.
+        return value | {"$ref": f"#{target.partition('#')[2]}"}
     if isinstance(value, dict):
-        return {name: _without_recursion(part, draft) for name, part in value.items()}
+        cut = {name: _without_recursion(part, draft) for name, part in value.items()}
+        if value.get("additionalProperties") in _RECURSIONS and draft > Draft.DRAFT_04:
+            # There may be thousands of them, and each is checked when it is visited.
+            cut["additionalProperties"] = True
+        return cut
     if isinstance(value, list):
         return [_without_recursion(part, draft) for part in value]
     return value

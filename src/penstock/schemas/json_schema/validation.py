@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice
 from typing import Any, cast
 
@@ -97,30 +97,52 @@ def _resource(documents: Documents, root: Node) -> SchemaResource:
     """Return a document for the library, which reads it as our validators do."""
     contents = root.schema
     if isinstance(contents, dict):
-        contents = _without_boolean_items(documents, root.document, contents)
+        contents = _readable(documents, root.document, contents)
         contents = contents | {"$schema": dialect(root.draft)}
     return specification_with(root.draft.address).create_resource(contents)
 
 
-def _without_boolean_items(
-    documents: Documents, document: Document, contents: Keywords
-) -> Keywords:
-    """Return the contents with `items` as objects: for 2019-09 the library fails on booleans."""
-    ways = [
-        node.way
-        for node in documents.nodes
-        if node.document is document
-        and node.way[-1:] == ("items",)
-        and isinstance(node.schema, bool)
-        and node.draft is Draft.DRAFT_2019_09
+def _readable(documents: Documents, document: Document, contents: Keywords) -> Keywords:
+    """Return the contents without what the library cannot read; they mean the same."""
+    unreadable = [
+        node for node in documents.nodes if node.document is document and _is_unreadable(node)
     ]
-    changed: Any = copy.deepcopy(contents) if ways else contents
-    for way in ways:
-        around = changed
-        for step in way[:-1]:
-            around = around[int(step)] if isinstance(around, list) else around[step]
-        around["items"] = {} if around["items"] else {"not": {}}
-    return cast("Keywords", changed)
+    holder: Any = {"root": copy.deepcopy(contents) if unreadable else contents}
+    for node in unreadable:
+        *before, last = ("root", *node.way)
+        around: Any = reduce(_step, before, holder)
+        key = int(last) if isinstance(around, list) else last
+        around[key] = _mended(around[key])
+    return cast("Keywords", holder["root"])
+
+
+def _step(around: object, step: str) -> object:
+    return cast("Any", around)[int(step) if isinstance(around, list) else step]
+
+
+def _is_unreadable(node: Node) -> bool:
+    """Whether the library fails on a schema.
+
+    It does on `items` that are booleans in 2019-09, on `$schema` of another draft inside of a
+    document, and on lists beside schemas in `dependencies`.
+    """
+    if isinstance(node.schema, bool):
+        return node.way[-1:] == ("items",) and node.draft is Draft.DRAFT_2019_09
+    dependencies = node.schema.get("dependencies")
+    mixed = isinstance(dependencies, dict) and len({*map(type, dependencies.values())}) > 1
+    return mixed or (bool(node.way) and "$schema" in node.schema)
+
+
+def _mended(schema: bool | Keywords) -> Keywords:  # noqa: FBT001
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    mended = {name: value for name, value in schema.items() if name != "$schema"}
+    if isinstance(dependencies := schema.get("dependencies"), dict):
+        mended["dependencies"] = {
+            name: {"required": entry} if isinstance(entry, list) else entry
+            for name, entry in dependencies.items()
+        }
+    return mended
 
 
 def _told(error: ValidationError) -> Problem:

@@ -1,13 +1,16 @@
 """No schema takes longer than a second, whatever it says."""
 
+import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from penstock.schemas import InvalidSchemaError, SchemaType, parse
-from penstock.schemas.json_schema import problems
+from penstock.schemas.json_schema import JsonSchema, problems
 from support.json_schemas import DRAFTS, Json, json_schema, reference
 
 MODERN = DRAFTS["2020-12"]
@@ -80,8 +83,8 @@ def test_a_cycle_through_references_is_refused() -> None:
 
 def test_a_long_chain_of_references_is_read_and_not_compared() -> None:
     def chain(end: Json) -> Json:
-        links = {f"a{at}": {"items": {"$ref": f"#/definitions/a{at + 1}"}} for at in range(800)}
-        return {"$ref": "#/definitions/a0", "definitions": links | {"a800": end}}
+        links = {f"a{at}": {"items": {"$ref": f"#/definitions/a{at + 1}"}} for at in range(400)}
+        return {"$ref": "#/definitions/a0", "definitions": links | {"a400": end}}
 
     with within_a_second():
         old, new = json_schema(chain({})), json_schema(chain({"type": "string"}))
@@ -159,3 +162,52 @@ def test_an_answer_is_short_even_if_names_are_long() -> None:
         found = json_schema(schema("null")).can_read(json_schema(schema("string")))
     assert len(found) == 100
     assert max(len(one.path) + len(one.message) for one in found) <= 2_000
+
+
+KEYWORDS = [
+    "$ref", "$id", "$anchor", "$dynamicRef", "$recursiveRef", "$defs", "definitions", "type",
+    "enum", "const", "properties", "required", "patternProperties", "additionalProperties",
+    "items", "unevaluatedProperties", "propertyNames", "dependencies", "dependentRequired",
+    "prefixItems", "dependentSchemas", "additionalItems", "unevaluatedItems", "contains",
+    "maxContains", "minItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+    "minLength", "pattern", "minimum", "exclusiveMinimum", "multipleOf", "title", "default",
+]  # fmt: skip
+WORDS = [
+    "#",
+    "#/definitions/a",
+    "a",
+    "b.json",
+    "http://[",
+    "urn:a:b",
+    "string",
+    "object",
+    "(",
+    "^a",
+]
+JUNK = st.recursive(
+    st.sampled_from([0, -1, 0.5, 1e300, True, None, *WORDS]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(st.sampled_from([*KEYWORDS, *WORDS]), inner, max_size=3),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    old=st.dictionaries(st.sampled_from(KEYWORDS), JUNK, max_size=4),
+    new=st.dictionaries(st.sampled_from(KEYWORDS), JUNK, max_size=4),
+    draft=st.sampled_from(list(DRAFTS)),
+)
+def test_whatever_a_schema_says_it_is_read_or_refused(old: Json, new: Json, draft: str) -> None:
+    """Stored ones are hardly ever refused, so that the rest gets to work on them, too."""
+    parsed = []
+    for schema in (old, new):
+        with suppress(InvalidSchemaError):
+            text = json.dumps({"$schema": DRAFTS[draft]} | schema)
+            parsed += [parse(SchemaType.JSON, text, stored=True), parse(SchemaType.JSON, text)]
+    for one in parsed:
+        assert [other.can_read(one) for other in parsed]
+        assert isinstance(one, JsonSchema)
+        assert len(problems(one, {"a": [1, "a"]})) <= 5

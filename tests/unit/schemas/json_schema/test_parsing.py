@@ -182,6 +182,31 @@ def test_a_reference_that_was_not_handed_over_is_named_and_not_fetched() -> None
     assert caught.value.path == "#/properties/a"
 
 
+@pytest.mark.parametrize("keyword", ["$ref", "$id"])
+def test_an_address_that_is_none_is_told_by_its_place(keyword: str) -> None:
+    with pytest.raises(InvalidSchemaError, match='`"http://\\["` is not an address') as caught:
+        json_schema({"items": {keyword: "http://["}})
+    assert caught.value.path == f"#/items/{keyword}"
+
+
+def test_the_name_of_a_reference_must_be_an_address() -> None:
+    with pytest.raises(InvalidSchemaError, match="the reference's name `http://\\[` is not"):
+        json_schema({}, reference("http://[", {}))
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_what_a_property_depends_on_are_names(draft: str) -> None:
+    keyword = "dependentRequired" if draft in ("2019-09", "2020-12") else "dependencies"
+    with pytest.raises(InvalidSchemaError) as caught:
+        json_schema({keyword: {"a": ["b", 3]}}, draft=draft)
+    assert caught.value.path.startswith(f"#/{keyword}/a")
+
+
+def test_keywords_that_2020_12_gave_up_are_still_checked() -> None:
+    with pytest.raises(InvalidSchemaError, match="`\\$recursiveRef` is `0`, expected a string"):
+        json_schema({"$recursiveRef": 0}, draft="2020-12")
+
+
 def test_a_fault_in_a_reference_is_told_with_its_name() -> None:
     with pytest.raises(InvalidSchemaError) as caught:
         json_schema({"$ref": "city.json"}, reference("city.json", {"items": {"type": 3}}))

@@ -62,6 +62,19 @@ def test_references_are_followed_each_in_its_own_draft() -> None:
     assert len(problems(schema, {"pair": ["a", "b"]})) == 1
 
 
+def test_a_dialect_named_inside_of_a_schema_does_not_upset_the_library() -> None:
+    inside = {"$schema": DRAFTS["2019-09"], "$defs": {"a": [1]}, "type": "string"}
+    schema = json_schema({"allOf": [inside], "items": {"$ref": "#/allOf/0"}}, draft="draft-07")
+    assert problems(schema, "a") == []
+    assert len(problems(schema, ["a"])) == 1
+
+
+def test_lists_and_schemas_may_stand_side_by_side_in_dependencies() -> None:
+    schema = json_schema({"dependencies": {"a": {"minProperties": 2}, "b": ["c"]}})
+    assert problems(schema, {"a": 1, "b": 2, "c": 3}) == []
+    assert [one.path for one in problems(schema, {"a": 1, "b": 2})] == ["/c"]
+
+
 def test_a_recursive_schema_keeps_its_rules_below() -> None:
     """Whoever follows `$ref` must not fall back to another reading of patterns."""
     schema = json_schema(
