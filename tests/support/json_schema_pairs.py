@@ -289,7 +289,7 @@ def kind_of(schema: Json) -> str:
     if any(word in schema for word in ("allOf", "anyOf", "oneOf", "not", "if", "const")):
         return "mixed"
     for kind, signs in (
-        ("object", "propert required dependen"),
+        ("object", "properties required depend"),
         ("array", "items contains"),
         ("string", "length pattern"),
         ("number", "minimum maximum multipleof"),
