@@ -113,7 +113,7 @@ def add_message(file: FileDescriptorProto, name: str, fields: list[Field]) -> No
     oneofs = sorted({field.oneof for field in fields if field.oneof})
     for oneof in oneofs:
         message.oneof_decl.add(name=oneof)
-    for field in fields:
+    for field in _together(fields):
         added = message.field.add(name=f"f{field.number}", number=field.number)
         added.label = FieldDescriptorProto.Label.Value(
             f"LABEL_{(field.label or 'optional').upper()}"
@@ -125,6 +125,13 @@ def add_message(file: FileDescriptorProto, name: str, fields: list[Field]) -> No
             added.proto3_optional = True
             added.oneof_index = len(message.oneof_decl)
             message.oneof_decl.add(name=f"_f{field.number}")
+
+
+def _together(fields: list[Field]) -> list[Field]:
+    """Return the fields with those of a oneof one after the other, as they are in a text."""
+    firsts = {field.oneof: field.number for field in reversed(fields)}
+    alone = [(field.number if not field.oneof else firsts[field.oneof], field) for field in fields]
+    return [field for _, field in sorted(alone, key=lambda item: item[0])]
 
 
 def set_type(added: FieldDescriptorProto, kind: str, message: DescriptorProto) -> None:

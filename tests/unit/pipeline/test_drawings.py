@@ -4,7 +4,7 @@ from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.pipeline import Edge, Graph, Node, NodeKind, graph_of
@@ -87,6 +87,7 @@ def test_a_graph_without_joins_needs_no_brackets(tmp_path: Path) -> None:
     )
 
 
+@settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_the_text_draws_every_node_once_and_names_it_for_every_pair(graph: Graph) -> None:
     shown = as_text(graph).replace("[name] is drawn where the last of its inputs is", "")
@@ -97,6 +98,7 @@ def test_the_text_draws_every_node_once_and_names_it_for_every_pair(graph: Graph
     assert shown.count("[") == len(pairs) - len(fed)
 
 
+@settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_boxes_never_overlap_and_stay_inside(graph: Graph) -> None:
     layout = lay_out(graph)
@@ -119,6 +121,7 @@ def test_boxes_never_overlap_and_stay_inside(graph: Graph) -> None:
     assert (overlapping, outside) == ([], [])
 
 
+@settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_edges_run_from_left_to_right_from_box_to_box(graph: Graph) -> None:
     layout = lay_out(graph)
@@ -133,6 +136,7 @@ def test_edges_run_from_left_to_right_from_box_to_box(graph: Graph) -> None:
         assert edge.points[-1].y == target.top + target.height / 2
 
 
+@settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_the_svg_has_every_node_and_every_edge(graph: Graph) -> None:
     root = ET.fromstring(as_svg(graph, title="Pipeline <shop>"))  # noqa: S314 - our own text
