@@ -58,7 +58,7 @@ FLOWS = """
 _RATE = 200
 # One in five dies while it starts, the others within their first batches.
 _EARLY_SHARE, _EARLY_SECONDS, _AT_WORK_SECONDS = 0.2, 6.0, 8.0
-_START_SECONDS, _FINISH_SECONDS = 300.0, 600.0
+_START_SECONDS, _FINISH_SECONDS = 300.0, 1800.0
 _BROKEN_EVERY = 97
 
 
