@@ -54,7 +54,7 @@ def test_each_direction_is_told_apart() -> None:
     ]
 
 
-@pytest.mark.parametrize("level", set(Level) - {Level.NONE})
+@pytest.mark.parametrize("level", [level for level in Level if level is not Level.NONE])
 def test_another_type_of_schema_is_incompatible(level: Level) -> None:
     proto = parse(SchemaType.PROTOBUF, 'syntax = "proto3"; message R { int32 a = 1; }')
     assert {one.kind for one in incompatibilities(proto, [EMPTY], level)} == {
