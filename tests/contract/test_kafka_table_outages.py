@@ -11,17 +11,24 @@ import pytest
 from penstock.kafka import Producer
 from penstock.kafka.errors import ClusterError
 from penstock.kafka.tables import KafkaTable
+from penstock.local.cluster import KafkaCluster
 from support.tables import unused_topic
 from support.topic_contents import topic_contents
 from support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from penstock.kafka import Connection
     from penstock.kafka.tables import Entry
-    from penstock.local.cluster import KafkaCluster
     from penstock.names import TopicName
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker of their own: a start takes long with all that other tests have left behind."""
+    with KafkaCluster.start(brokers=1, data_dir=tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
 
 
 @dataclass
