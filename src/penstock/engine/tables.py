@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.pipeline import Table
 
 _ORDER, _LAST = "__order", "__last"
+_CREATING = Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +81,15 @@ def ensure_table(
     Raises:
         TableMissingError: it is not there and nobody knows its columns.
     """
-    if table.format is not TableFormat.DELTA or table_exists(spark, table, path):
+    if table.format is not TableFormat.DELTA:
         return
+    # Flows start side by side, and Delta refuses one of two that create a table at once.
+    with _CREATING:
+        if not table_exists(spark, table, path):
+            _create(spark, table, path, schema)
+
+
+def _create(spark: SparkSession, table: Table, path: str, schema: StructType | None) -> None:
     columns = table.schema or (None if schema is None else schema.toDDL())
     if columns is None:
         raise TableMissingError(table.name, path=path, origin=table.origin)
