@@ -18,11 +18,15 @@ class PlatformNotRunningError(PenstockError):
 
     code = "PEN-508"
 
-    def __init__(self, name: PlatformName) -> None:
+    def __init__(
+        self,
+        name: PlatformName,
+        *,
+        instead: str = "`--bootstrap HOST:PORT` chooses another cluster",
+    ) -> None:
         up = "penstock up" if name == DEFAULT_PLATFORM else f"penstock up --name {name}"
         super().__init__(
-            f"the local platform `{name}` is not running",
-            hint=f"`{up}` starts it; `--bootstrap HOST:PORT` chooses another cluster",
+            f"the local platform `{name}` is not running", hint=f"`{up}` starts it; {instead}"
         )
 
 

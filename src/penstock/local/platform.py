@@ -261,7 +261,8 @@ class Platform:
             PlatformNotRunningError: there is none.
         """
         if not (self.folder.is_supervised() and self.folder.has_registry):
-            raise PlatformNotRunningError(self.name)
+            another = "`--registry URL` or `registry.url` names another registry"
+            raise PlatformNotRunningError(self.name, instead=another)
         return self.folder.load_registry().url
 
     def _record_registry(self, port: int | None) -> None:

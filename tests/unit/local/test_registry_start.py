@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from penstock.local import PlatformNotRunningError, registry_url
 from penstock.local.folder import PlatformFolder
 from penstock.local.ports import PortInUseError, free_ports
 from penstock.local.registry_part import RegistryShape
 from penstock.local.registry_start import record_registry
+from penstock.settings import load_settings
 
 
 @pytest.fixture
@@ -47,3 +49,14 @@ def test_without_a_wish_it_dodges_who_has_its_port(folder: PlatformFolder, taken
 
 def test_its_address_is_what_clients_are_given() -> None:
     assert RegistryShape(port=8081).url == "http://127.0.0.1:8081"
+
+
+def test_without_a_platform_the_hint_names_an_option_that_commands_have(tmp_path: Path) -> None:
+    settings = load_settings({"platform.data_dir": str(tmp_path)}, start=tmp_path)
+
+    with pytest.raises(PlatformNotRunningError) as raised:
+        registry_url(settings)
+
+    assert raised.value.hint == (
+        "`penstock up` starts it; `--registry URL` or `registry.url` names another registry"
+    )
