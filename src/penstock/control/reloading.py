@@ -13,9 +13,12 @@ from penstock.pipeline import Lookup
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from penstock.engine.lookups import LookupChange, Lookups
+    from penstock.engine.lookups import LookupChange
     from penstock.names import DatasetName, FlowName
     from penstock.pipeline import Flow, Pipeline
+
+    Changes = Callable[[Mapping[DatasetName, str]], Sequence[LookupChange]]
+    """Compares versions of lookups with those that are there now."""
 
     Reload = Callable[[FlowName, Sequence[LookupChange]], None]
     """Finishes the running batch and starts the flow again; called from the watch's thread."""
@@ -33,8 +36,8 @@ class LookupWatch:
     version it has.
     """
 
-    def __init__(self, pipeline: Pipeline, lookups: Lookups, reload: Reload) -> None:
-        self._pipeline, self._lookups, self._reload = pipeline, lookups, reload
+    def __init__(self, pipeline: Pipeline, changes: Changes, reload: Reload) -> None:
+        self._changes, self._reload = changes, reload
         self._every = {
             item.name: item.reload_every.total_seconds()
             for item in pipeline.datasets
@@ -78,16 +81,22 @@ class LookupWatch:
             for flow, versions in used.items():
                 looked_at = {name: versions[name] for name in due if name in versions}
                 if looked_at:
-                    self._look(self._pipeline.flow(flow), looked_at)
+                    self._look(flow, versions, looked_at)
             self._due |= {name: time.monotonic() + self._every[name] for name in due}
 
-    def _look(self, flow: Flow, versions: Mapping[DatasetName, str]) -> None:
+    def _look(
+        self,
+        flow: FlowName,
+        used: Mapping[DatasetName, str],
+        looked_at: Mapping[DatasetName, str],
+    ) -> None:
         try:
-            changes = self._lookups.changes(versions)
+            changes = self._changes(looked_at)
         except PenstockError as err:
-            logger.warning(
-                "a lookup cannot be read", extra={"flow": flow.name, "reason": err.message}
-            )
+            logger.warning("a lookup cannot be read", extra={"flow": flow, "reason": err.message})
             return
-        if changes and not self._stopping.is_set():
-            self._reload(flow.name, changes)
+        with self._guard:
+            # Looking takes time, in which the flow may have been started with the new versions.
+            is_current = self._used[flow] is used
+            if changes and is_current and not self._stopping.is_set():
+                self._reload(flow, changes)

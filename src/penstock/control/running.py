@@ -179,7 +179,7 @@ class PipelineRun:
         with (
             FlowStarter(self._options, self._driver, self._receive) as self._starter,
             LookupWatch(
-                self._options.pipeline, self._starter.lookups, self._reload
+                self._options.pipeline, self._starter.lookups.changes, self._reload
             ) as self._lookups,
             self._groups,
             self._lag,
