@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from penstock.engine import enrich
     from penstock.kafka import Consumer, DatabaseOffsets, Producer, Record, worker
     from penstock.pipeline import (
-        bytes_ as bytes,
-    )
-    from penstock.pipeline import (
+        avro,
         csv,
         csv_file,
         files,
         flow,
         json,
         json_file,
+        json_schema,
         lookup,
         orc,
         orc_file,
         parquet,
         parquet_file,
+        protobuf,
         rate,
         socket,
         table,
@@ -32,12 +32,16 @@ if TYPE_CHECKING:
         topic,
         view,
     )
+    from penstock.pipeline import (
+        bytes_ as bytes,
+    )
 
 __all__ = [
     "Consumer",
     "DatabaseOffsets",
     "Producer",
     "Record",
+    "avro",
     "bytes",
     "csv",
     "csv_file",
@@ -46,11 +50,13 @@ __all__ = [
     "flow",
     "json",
     "json_file",
+    "json_schema",
     "lookup",
     "orc",
     "orc_file",
     "parquet",
     "parquet_file",
+    "protobuf",
     "rate",
     "socket",
     "table",

@@ -1,12 +1,19 @@
 """Formats: how the bytes of a record, or the lines of a file, become columns and back.
 
 A format is inert: the expressions that decode and encode are `engine/decoding.py` and
-`engine/encoding.py`. Formats whose schemas live in a registry join the unions at the end.
+`engine/encoding.py`. Those whose schemas live in a registry are `registry_formats.py`.
 """
 
 from dataclasses import dataclass, fields
 from types import UnionType
 
+from penstock.pipeline.registry_formats import (
+    Avro,
+    Contract,
+    JsonSchema,
+    Protobuf,
+    checked_registry_format,
+)
 from penstock.pipeline.schemas import column_types
 
 
@@ -52,7 +59,7 @@ class Orc:
     schema: str
 
 
-RecordFormat = Text | Bytes | Json | Csv
+RecordFormat = Text | Bytes | Json | Csv | Avro | JsonSchema | Protobuf | Contract
 """What the value or the key of a record can be."""
 
 FileFormat = Text | Json | Csv | Parquet | Orc
@@ -65,9 +72,14 @@ def checked_record_format(value: object) -> object:
     Raises:
         ValueError: it is not; the text says why.
     """
-    return _checked_format(
-        value, RecordFormat, "`ps.text()`, `ps.bytes()`, `ps.json(…)`, `ps.csv(…)`"
-    )
+    if isinstance(value, Avro | JsonSchema | Protobuf):
+        checked_registry_format(value)
+        return value
+    if isinstance(value, Contract):
+        return value
+    known = "`ps.text()`, `ps.bytes()`, `ps.json(…)`, `ps.csv(…)`"
+    registered = "`ps.avro(…)`, `ps.json_schema(…)`, `ps.protobuf(…)`"
+    return _checked_format(value, Text | Bytes | Json | Csv, f"{known}, {registered}")
 
 
 def checked_file_format(value: object) -> object:
@@ -97,13 +109,14 @@ def _checked_format(value: object, allowed: UnionType, known: str) -> object:
     return value
 
 
-def columns_of(format_: RecordFormat | FileFormat) -> tuple[str, ...]:
-    """Return the names of the columns that `format_` decodes into."""
-    return tuple(types_of(format_))
+def columns_of(format_: RecordFormat | FileFormat) -> tuple[str, ...] | None:
+    """Return the names of the columns that `format_` decodes into, None if a schema says so."""
+    types = types_of(format_)
+    return None if types is None else tuple(types)
 
 
-def types_of(format_: RecordFormat | FileFormat) -> dict[str, str]:
-    """Return the columns that `format_` decodes into with their types as written."""
+def types_of(format_: RecordFormat | FileFormat) -> dict[str, str] | None:
+    """Return the columns of `format_` with their types as written, None if a schema says so."""
     match format_:
         case Text():
             return {"value": "string"}
@@ -111,6 +124,10 @@ def types_of(format_: RecordFormat | FileFormat) -> dict[str, str]:
             return {"value": "binary"}
         case Json() | Csv() | Parquet() | Orc():
             return column_types(format_.schema)
+        case Contract(columns=columns):
+            return column_types(columns)
+        case Avro() | JsonSchema() | Protobuf():
+            return None
 
 
 def text() -> Text:

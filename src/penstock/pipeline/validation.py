@@ -35,6 +35,7 @@ from penstock.pipeline.flows import (
     RealTime,
 )
 from penstock.pipeline.formats import Csv, Json, columns_of, types_of
+from penstock.pipeline.registry_formats import Contract
 from penstock.pipeline.schemas import column_names
 
 
@@ -133,10 +134,11 @@ def _of_dataset(dataset: Dataset, known: dict[DatasetName, Dataset]) -> Iterator
 
 
 def _of_topic(topic: Topic) -> Iterator[PenstockError]:
+    """Find contradictions; what a schema elsewhere decides is seen once it has been resolved."""
     who = f"topic `{topic.name}`"
     yield from _of_event_time(topic, who)
     for column in RESERVED_COLUMNS:
-        if column in columns_of(topic.value):
+        if column in (columns_of(topic.value) or ()):
             yield ContradictionError(
                 what=who,
                 reason=f"`{column}` is a name that Penstock uses itself",
@@ -164,6 +166,8 @@ def _of_event_time(topic: Topic, who: str) -> Iterator[PenstockError]:
                 hint="name the timestamp column with `event_time=`",
                 origin=topic.origin,
             )
+    elif columns is None:
+        return
     elif topic.event_time not in columns:
         yield MissingColumnError(
             topic.event_time, who=who, setting="event_time", columns=columns, origin=topic.origin
@@ -217,8 +221,10 @@ def _of_topic_config(topic: Topic, who: str) -> Iterator[PenstockError]:
 
 
 def _of_key(topic: Topic, who: str) -> Iterator[PenstockError]:
-    if isinstance(topic.key_format, Json | Csv):
-        columns = columns_of(topic.key_format)
+    columns = columns_of(topic.key_format)
+    if columns is None:
+        return
+    if isinstance(topic.key_format, Json | Csv | Contract):
         for column in topic.key:
             if column not in columns:
                 yield MissingKeyColumnError(column, who=who, columns=columns, origin=topic.origin)

@@ -1,0 +1,1 @@
+"""Contracts: registry formats resolved to schemas, and the expressions that read and write them."""
