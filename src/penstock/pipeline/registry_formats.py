@@ -4,19 +4,13 @@ What a user declares names a schema; a `Contract` is the same with the schemas t
 engine makes contracts when a flow starts (`engine/contracts`), and reads and writes by them.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
-from penstock.schemas import SchemaType
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from penstock.names import Subject
-    from penstock.schemas import Resolved
+from penstock.names import Subject
+from penstock.schemas import Resolved, SchemaType
 
 
 class SubjectNames(StrEnum):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.pipeline import Contract
 
 PREFIX_LENGTH = 5
+GUID_LENGTH = 17
 _MAGIC = b"\x00"
 _GUID_MAGIC = b"\x01"
 _MARK = "penstock-unknown-schema"
