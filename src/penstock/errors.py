@@ -39,6 +39,9 @@ class PenstockError(Exception):
     retryable: ClassVar[bool] = False
     """Whether the same call may succeed later without anybody changing anything."""
 
+    wait_seconds: ClassVar[float | None] = None
+    """Of what is nobody's failure and passes by itself: how long to wait before trying again."""
+
     exit_status: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str, origin: Origin | None = None) -> None:

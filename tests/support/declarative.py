@@ -20,6 +20,7 @@ from penstock.engine.tables import TableLocations
 from penstock.kafka import Admin, Connection
 from penstock.names import PipelineName
 from penstock.pipeline import AvailableNow, InvalidPipelineError, Table, load_spec
+from support.contracts import contracts_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +99,7 @@ class DeclarativeLab:
         kafka = kafka_options(self.connection)
         storage = Storage(self.spark, f"{pipeline.storage}/{pipeline.name}")
         tables = TableLocations(warehouse=str(self.folder / "tables"), project=self.folder)
+        contracts = contracts_at(self.spark, self.folder)
         return PipelineContext(
             pipeline=pipeline,
             spark=self.spark,
@@ -112,7 +114,9 @@ class DeclarativeLab:
                 connection=self.connection,
                 kafka=kafka,
                 tables=tables,
+                contracts=contracts,
             ),
+            contracts=contracts,
             quarantine=self.worker,
             conf={},
             notify=self.events.append,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.batch import BoundedResult, bounded_run
@@ -17,6 +18,7 @@ from penstock.engine.tables import TableLocations
 from penstock.kafka import Admin
 from penstock.names import DatasetName, FlowName, PipelineName, TopicName
 from penstock.pipeline import AvailableNow, Flow, OutputMode, Pipeline, Topic
+from support.contracts import contracts_at
 from support.declared import ORIGIN
 from support.producing import Sent, send
 from support.topic_contents import Stored, topic_contents
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.engine.contracts.binding import Contracts
     from penstock.kafka import StartingPoint
     from penstock.local.cluster import KafkaCluster
     from penstock.pipeline import Dataset, Trigger
@@ -44,9 +47,16 @@ class FlowLab:
     worker: QuarantineWorker = field(default_factory=QuarantineWorker)
     events: list[PipelineEvent] = field(default_factory=list)
     conf: dict[str, str] = field(default_factory=dict)
+    registry_url: str | None = None
+    may_register: bool = True
 
     def __post_init__(self) -> None:
         self.admin = Admin(self.kafka.connection)
+
+    @cached_property
+    def contracts(self) -> Contracts:
+        """What the flow has found out about schemas, over all of its starts."""
+        return contracts_at(self.spark, self.folder, self.registry_url, registers=self.may_register)
 
     @property
     def root(self) -> Path:
@@ -154,6 +164,7 @@ class FlowLab:
             connection=self.kafka.connection,
             kafka=kafka,
             tables=tables,
+            contracts=self.contracts,
         )
         return PipelineContext(
             pipeline=pipeline,
@@ -163,14 +174,16 @@ class FlowLab:
             kafka=kafka,
             tables=tables,
             lookups=lookups,
+            contracts=self.contracts,
             quarantine=self.worker,
             conf=self.conf,
             notify=self.events.append,
         )
 
     def close(self) -> None:
-        """End the thread of the worker."""
+        """End the thread of the worker, and connections."""
         self.worker.close()
+        self.contracts.close()
 
     def _context(self, flow: Flow, datasets: tuple[Dataset, ...]) -> PipelineContext:
         pipeline = Pipeline(

@@ -46,19 +46,12 @@ def registry_option(command: Command) -> Command:
 @contextmanager
 def opened_registry(registry_url: str | None, profile: str | None) -> Iterator[RegistryAccess]:
     """Yield the registry that the options, the environment and the file lead to."""
-    from penstock.local import registry_url as address_of
-    from penstock.registry.client import RegistryAddress, RegistryClient
+    from penstock.local import registry_address
+    from penstock.registry.client import RegistryClient
     from penstock.settings import load_settings
 
     settings = load_settings({"registry.url": registry_url, "profile": profile})
-    address = RegistryAddress(
-        url=address_of(settings),
-        username=settings.registry.username,
-        password=settings.registry.password,
-        ca=settings.registry.ca,
-        timeout_seconds=settings.cluster.request_timeout_seconds,
-    )
-    with RegistryClient(address) as client:
+    with RegistryClient(registry_address(settings)) as client:
         yield RegistryAccess(client, schema_folder(settings))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from penstock.engine import SparkDriver
     from penstock.pipeline import Pipeline
+    from penstock.settings import Settings
 
 
 @click.command()
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 def validate(*, project: Path | None, fast: bool, profile: str | None, as_json: bool) -> None:
     """Check a project: first its declarations, then each flow as Spark would run it.
 
-    Kafka is not contacted, and nothing is changed. All problems of a step are shown together,
-    each with its line. Exit status 2 when there are any.
+    Kafka is not contacted, and nothing is changed; a registry is asked for schemas that are not
+    in files. All problems of a step are shown together, each with its line. Exit status 2 when
+    there are any.
 
     PROJECT is a folder; default: that of the nearest penstock.toml, else this one.
 
@@ -49,24 +52,27 @@ def validate(*, project: Path | None, fast: bool, profile: str | None, as_json: 
         name = pipeline_name(project, settings)
         with checking_driver(settings, name) as driver:  # one Spark for loading and for analyzing
             pipeline = declared_pipeline(project, settings, session=driver.session)
-            _analyze(pipeline, driver)
+            _analyze(pipeline, settings, driver)
     else:
         pipeline = declared_pipeline(project, settings)
         with checking_driver(settings, pipeline.name) as driver:
-            _analyze(pipeline, driver)
+            _analyze(pipeline, settings, driver)
     show(_payload(pipeline, fast=fast), lambda: _print(pipeline, fast=fast), as_json=as_json)
 
 
-def _analyze(pipeline: Pipeline, driver: SparkDriver) -> None:
+def _analyze(pipeline: Pipeline, settings: Settings, driver: SparkDriver) -> None:
     """Let Spark analyze the flows.
 
     Raises:
         InvalidPipelineError: it found problems.
     """
+    from penstock.control.registry import contracts_of
     from penstock.engine.analysis import analyze
     from penstock.pipeline import InvalidPipelineError
 
-    problems = analyze(pipeline, driver.session())
+    session = driver.session()
+    with closing(contracts_of(pipeline, settings, session)) as contracts:
+        problems = analyze(pipeline, session, contracts=contracts)
     if problems:
         raise InvalidPipelineError(pipeline.name, problems)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+from penstock.control.registry import contracts_of
 from penstock.events import StepFinished, StepStarted
 from penstock.kafka import Admin
 from penstock.pipeline import InvalidPipelineError
@@ -47,7 +49,8 @@ def _check(options: RunOptions, session: SparkSession, emit: Emit) -> None:
     from penstock.engine.analysis import analyze
 
     emit(StepStarted(step=CHECKING))
-    problems = analyze(options.pipeline, session, flows=options.flows)
+    with closing(contracts_of(options.pipeline, options.settings, session)) as contracts:
+        problems = analyze(options.pipeline, session, contracts=contracts, flows=options.flows)
     if problems:
         raise InvalidPipelineError(options.pipeline.name, problems)
     emit(StepFinished(step=CHECKING))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Self
 
+from penstock.control.registry import contracts_of
 from penstock.errors import PenstockError
 from penstock.kafka import Admin
 from penstock.pipeline import AvailableNow, Topic
@@ -114,6 +115,7 @@ class FlowStarter:
         closing = Thread(target=self._quarantine.close, name="penstock-closing", daemon=True)
         closing.start()
         closing.join(_CLOSE_SECONDS)
+        self._context.contracts.close()
         self._admin.forget()
 
     def prepare(self, flow: Flow) -> FlowStart:
@@ -184,6 +186,7 @@ class FlowStarter:
         kafka = kafka_options(options.connection)
         storage = Storage(spark, f"{pipeline.storage or settings.checkpoint_root}/{pipeline.name}")
         tables = TableLocations(warehouse=settings.warehouse, project=pipeline.folder)
+        contracts = contracts_of(pipeline, options.settings, spark)
         return PipelineContext(
             pipeline=pipeline,
             spark=spark,
@@ -198,7 +201,9 @@ class FlowStarter:
                 connection=options.connection,
                 kafka=kafka,
                 tables=tables,
+                contracts=contracts,
             ),
+            contracts=contracts,
             quarantine=self._quarantine,
             conf=settings.conf,
             notify=notify,

@@ -138,11 +138,15 @@ class FlowSupervision:
     def fail(self, error: PenstockError, *, kafka_is_away: bool = False) -> None:
         """Its query has ended with `error`: wait for Kafka, pause, or give up.
 
-        While no broker answers, failures are nobody's fault and do not count.
+        While no broker or no registry answers, failures are nobody's fault and do not count.
         """
         self.error = error
         if kafka_is_away and error.retryable:
             self.state = FlowState.NO_KAFKA
+            return
+        if error.wait_seconds is not None:
+            self.pause_seconds = error.wait_seconds
+            self._restart_in(error.wait_seconds)
             return
         self._failures.append(self._clock())
         if not error.retryable or self.failures >= self._policy.limit:

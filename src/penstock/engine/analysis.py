@@ -9,6 +9,7 @@ of the target. Nothing is read, started or written.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -41,6 +42,7 @@ from penstock.pipeline import (
     Table,
     Topic,
     View,
+    topic_problems,
 )
 
 if TYPE_CHECKING:
@@ -48,23 +50,31 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.engine.contracts.binding import Contracts
     from penstock.engine.plan_checks import Finding
     from penstock.errors import Origin
     from penstock.names import DatasetName, FlowName
-    from penstock.pipeline import Flow, Pipeline
+    from penstock.pipeline import Dataset, Flow, Pipeline
 
 
 def analyze(
-    pipeline: Pipeline, spark: SparkSession, *, flows: Sequence[Flow] | None = None
+    pipeline: Pipeline,
+    spark: SparkSession,
+    *,
+    contracts: Contracts | None = None,
+    flows: Sequence[Flow] | None = None,
 ) -> list[PenstockError]:
     """Return every problem that only Spark can find, in the order of the user's files.
 
     Args:
         pipeline: declarations without problems of the first step.
         spark: a session with the settings of `spark_settings.py`; nothing is run in it.
+        contracts: resolve the formats of topics whose schemas are elsewhere; None: there are none.
         flows: those to look at, and with them the flows that write the tables they read; None: all.
     """
     analysis = _Analysis(pipeline, spark)
+    if contracts is not None:
+        analysis.resolve_schemas(contracts)
     if flows is None:
         analysis.look_at_declarations()
     for flow in pipeline.flows if flows is None else flows:
@@ -84,6 +94,28 @@ class _Analysis:
         self._flows: dict[FlowName, StructType | None] = {}
         self._datasets: dict[DatasetName, bool] = {}
         self.problems: list[PenstockError] = []
+
+    def resolve_schemas(self, contracts: Contracts) -> None:
+        """Put contracts in the place of formats whose schemas are elsewhere.
+
+        What is declared about the columns of such a topic could not be checked before.
+        """
+        read = {item.name for flow in self._pipeline.flows for item in self._pipeline.sources(flow)}
+        datasets: list[Dataset] = []
+        for dataset in self._pipeline.datasets:
+            datasets.append(dataset)
+            if not isinstance(dataset, Topic) or not dataset.has_registry_format:
+                continue
+            try:
+                bound = contracts.for_analysis(dataset, is_read=dataset.name in read)
+            except PenstockError as err:
+                self._add(err)
+                self._datasets[dataset.name] = False
+                continue
+            datasets[-1] = bound
+            for problem in topic_problems(bound):
+                self._add(problem)
+        self._pipeline = replace(self._pipeline, datasets=tuple(datasets))
 
     def look_at_declarations(self) -> None:
         """Look at the types of every dataset, also of those that no flow touches."""

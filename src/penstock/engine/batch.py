@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from penstock.engine.enriching import FunctionLookup
     from penstock.engine.queries import PipelineContext
-    from penstock.engine.tables import TableLocations
     from penstock.kafka import Admin, StartingPoint
     from penstock.pipeline import Flow
 
@@ -97,16 +96,17 @@ def bounded_run(
     topics = [item for item in context.pipeline.sources(flow) if isinstance(item, Topic)]
     ranges = ranges_between(admin, topics, start, end)
     session = context.spark.newSession()
+    pipeline = context.contracts.read_by(context.pipeline, flow)
     _ = session.streams  # starts Spark's coordinator of state, which `transformWithState` looks for
     versions = context.lookups.present(flow)
     reader = Reader(
         session,
-        SourceOptions(flow=flow.name, pipeline=context.pipeline, kafka=context.kafka),
+        SourceOptions(flow=flow.name, pipeline=pipeline, kafka=context.kafka),
         tables=context.tables,
         lookups=lambda lookup: context.lookups.input(lookup, versions, session),
     )
     try:
-        return BoundedRun(flow, reader, ranges, context.tables).run()
+        return BoundedRun(flow, reader, ranges, context).run()
     except (PySparkException, Py4JError) as err:
         raise failure_of(flow.name, err).error from err
 
@@ -119,9 +119,10 @@ class BoundedRun:
         flow: Flow,
         reader: Reader,
         ranges: Mapping[DatasetName, Ranges],
-        tables: TableLocations,
+        context: PipelineContext,
     ) -> None:
-        self._flow, self._reader, self._ranges, self._tables = flow, reader, ranges, tables
+        self._flow, self._reader, self._ranges = flow, reader, ranges
+        self._tables, self._contracts = context.tables, context.contracts
         self._inputs: dict[DatasetName, DataFrame | FunctionLookup] = {}
 
     def run(self) -> BoundedResult:
@@ -153,9 +154,8 @@ class BoundedRun:
         kept = frame.persist()
         try:
             count = kept.count()
-            write_batch(
-                kept, self._flow, options.pipeline, kafka=options.kafka, tables=self._tables
-            )
+            pipeline = self._contracts.written_by(options.pipeline, self._flow, frame.schema)
+            write_batch(kept, self._flow, pipeline, kafka=options.kafka, tables=self._tables)
         finally:
             kept.unpersist()
         return count

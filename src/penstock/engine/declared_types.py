@@ -13,11 +13,19 @@ from penstock.engine.named_sources import SOURCE_EVOLUTION
 from penstock.engine.schemas import struct_of
 from penstock.engine.user_code import spark_sentence
 from penstock.pipeline import (
+    Avro,
     Bytes,
+    Contract,
+    Csv,
     Files,
+    Json,
+    JsonSchema,
     Lookup,
     LookupFile,
     LookupFunction,
+    Orc,
+    Parquet,
+    Protobuf,
     Table,
     Text,
     Topic,
@@ -103,8 +111,13 @@ def _schemas(dataset: Dataset) -> Iterator[tuple[str, str]]:
 
 
 def _schema(setting: str, format_: RecordFormat | FileFormat) -> Iterator[tuple[str, str]]:
-    if not isinstance(format_, Text | Bytes):
-        yield setting, format_.schema
+    match format_:
+        case Json() | Csv() | Parquet() | Orc():
+            yield setting, format_.schema
+        case Contract():
+            yield setting, format_.columns
+        case Text() | Bytes() | Avro() | JsonSchema() | Protobuf():
+            return
 
 
 def _event_time_problems(topic: Topic, columns: StructType) -> Iterator[EventTimeTypeError]:

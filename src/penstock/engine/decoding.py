@@ -22,7 +22,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from penstock.engine.schemas import struct_of
-from penstock.pipeline import RECORD_COLUMN, Bytes, Csv, Json, Text
+from penstock.pipeline import (
+    RECORD_COLUMN,
+    Avro,
+    Bytes,
+    Contract,
+    Csv,
+    Json,
+    JsonSchema,
+    Protobuf,
+    Text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,6 +159,12 @@ def decoder_of(format_: RecordFormat) -> Decoder:
             return _JsonDecoder(schema)
         case Csv():
             return _CsvDecoder(format_)
+        case Contract():
+            from penstock.engine.contracts.formats import decoder
+
+            return decoder(format_)
+        case Avro() | JsonSchema() | Protobuf():
+            raise AssertionError(format_)  # contracts take their place before anything is read
         case _:
             assert_never(format_)
 
@@ -157,12 +173,12 @@ def _reason(topic: Topic, value: Decoder, key: Decoder) -> Column:
     reason = F.when(
         F.col("value").isNotNull(), value.reason(F.col("value"), F.col(_VALUE), "value")
     )
-    if isinstance(topic.value, Json | Csv) and not topic.compacted:
+    if isinstance(topic.value, Json | Csv | Contract) and not topic.compacted:
         reason = reason.otherwise(F.lit("value is null"))
     reasons = [reason]
     # A text key is taken as it is, binary ones too: its bytes stay the same on the way through, few
     # flows look at it, and checking it costs a filter as much as checking its value.
-    if isinstance(topic.key_format, Json | Csv):
+    if isinstance(topic.key_format, Json | Csv | Contract):
         key_reason = key.reason(F.col("key"), F.col(_KEY), "key")
         reasons.append(F.when(F.col("key").isNotNull(), key_reason))
     if topic.event_time is not None:

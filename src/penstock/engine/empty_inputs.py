@@ -20,11 +20,15 @@ from penstock.engine.schemas import struct_of
 from penstock.engine.tables import TableLocations
 from penstock.names import DatasetName
 from penstock.pipeline import (
+    Avro,
     Bytes,
+    Contract,
     Files,
+    JsonSchema,
     Lookup,
     LookupFile,
     LookupFunction,
+    Protobuf,
     Table,
     Text,
     Topic,
@@ -116,5 +120,9 @@ def columns_in(format_: RecordFormat | FileFormat) -> StructType:
             return StructType().add("value", StringType())
         case Bytes():
             return StructType().add("value", BinaryType())
+        case Contract(columns=columns):
+            return struct_of(columns)
+        case Avro() | JsonSchema() | Protobuf():
+            raise AssertionError(format_)  # contracts take their place before the analysis
         case _:
             return struct_of(format_.schema)

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from penstock.engine.contracts import formats
 from penstock.engine.flow_errors import (
     ExtraOutputColumnError,
     MissingOutputColumnError,
@@ -34,9 +35,13 @@ from penstock.pipeline import (
     HEADERS_COLUMN,
     RESERVED_COLUMNS,
     ROUTE_COLUMN,
+    Avro,
     Bytes,
+    Contract,
     Csv,
     Json,
+    JsonSchema,
+    Protobuf,
     Table,
     Text,
     Topic,
@@ -79,7 +84,7 @@ def value_column(schema: StructType, topic: Topic) -> Column:
     """Return the expression of the value: text, bytes, or null for a tombstone."""
     value = _encoded(schema, topic.value)
     others = [field.name for field in _declared(topic.value) if field.name not in topic.key]
-    if topic.compacted and others and isinstance(topic.value, Json | Csv):
+    if topic.compacted and others and isinstance(topic.value, Json | Csv | Contract):
         return F.when(F.coalesce(*(_is_there(name) for name in others)).isNotNull(), value)
     return value
 
@@ -92,8 +97,22 @@ def key_column(schema: StructType, topic: Topic) -> Column:
         return named(topic.key[0]).cast("string")
     if isinstance(topic.key_format, Bytes):
         return named(topic.key[0]).cast("binary")
-    key = _encoded(schema, topic.key_format)
+    if isinstance(topic.key_format, Contract):
+        key = formats.encoded(topic.key_format, _key_payload(schema, topic))
+    else:
+        key = _encoded(schema, topic.key_format)
     return F.when(F.coalesce(*(_is_there(name) for name in topic.key)).isNotNull(), key)
+
+
+def unwritable(schema: StructType, topic: Topic) -> Column | None:
+    """Return why a row cannot be a record of `topic`, null if it can; None: every row can."""
+    reasons = []
+    if isinstance(topic.value, Contract):
+        payload = F.struct(*fitted(schema, _declared(topic.value)))
+        reasons.append(formats.unwritable(topic.value, payload))
+    if isinstance(topic.key_format, Contract) and topic.key:
+        reasons.append(formats.unwritable(topic.key_format, _key_payload(schema, topic)))
+    return F.coalesce(*reasons) if reasons else None
 
 
 def headers_column(schema: StructType) -> Column:
@@ -135,9 +154,10 @@ def column_problems(schema: StructType, target: Topic | Table, flow: Flow) -> li
 
 
 def declared_columns(target: Topic | Table) -> list[StructField] | None:
-    """Return the columns that `target` holds, None for a table that takes what comes."""
+    """Return the columns that `target` holds, None for one that takes what comes."""
     if isinstance(target, Topic):
-        return list(_declared(target.value))
+        inferred = isinstance(target.value, Avro | JsonSchema | Protobuf)
+        return None if inferred else list(_declared(target.value))
     return None if target.schema is None else struct_of(target.schema).fields
 
 
@@ -149,8 +169,20 @@ def _encoded(schema: StructType, format_: RecordFormat) -> Column:
             return F.to_json(F.struct(*fitted(schema, _declared(format_))), _JSON_OPTIONS)
         case Csv():
             return F.to_csv(F.struct(*fitted(schema, _declared(format_))), _csv_options(format_))
+        case Contract():
+            return formats.encoded(format_, F.struct(*fitted(schema, _declared(format_))))
+        case Avro() | JsonSchema() | Protobuf():
+            raise AssertionError(format_)  # contracts take their place before anything is written
         case _:
             assert_never(format_)
+
+
+def _key_payload(schema: StructType, topic: Topic) -> Column:
+    """Return the columns of the key; a key that is no record takes the one column it has."""
+    declared = _declared(topic.key_format)
+    if topic.has_plain_key:
+        return F.struct(named(topic.key[0]).cast(declared[0].dataType).alias(declared[0].name))
+    return F.struct(*fitted(schema, declared))
 
 
 def _declared(format_: RecordFormat) -> list[StructField]:
@@ -159,8 +191,10 @@ def _declared(format_: RecordFormat) -> list[StructField]:
             return [StructField("value", StringType())]
         case Bytes():
             return [StructField("value", BinaryType())]
-        case Json(schema=schema) | Csv(schema=schema):
+        case Json(schema=schema) | Csv(schema=schema) | Contract(columns=schema):
             return struct_of(schema).fields
+        case Avro() | JsonSchema() | Protobuf():
+            return []
         case _:
             assert_never(format_)
 
@@ -226,12 +260,13 @@ def _key_type_problems(schema: StructType, topic: Topic, flow: Flow) -> Iterator
             for name in topic.key:
                 if not isinstance(schema[name].dataType, BinaryType | StringType):
                     yield _wrong_type(name, schema, "binary", topic, flow)
-        case Json() | Csv():
+        case Json() | Csv() | Contract():
             for field in _declared(topic.key_format) if topic.key else ():
-                if not fits(schema[field.name].dataType, field.dataType):
-                    yield _wrong_type(
-                        field.name, schema, field.dataType.simpleString(), topic, flow
-                    )
+                name = topic.key[0] if topic.has_plain_key else field.name
+                if not fits(schema[name].dataType, field.dataType):
+                    yield _wrong_type(name, schema, field.dataType.simpleString(), topic, flow)
+        case Avro() | JsonSchema() | Protobuf():
+            return
 
 
 def _headers_problems(schema: StructType, topic: Topic, flow: Flow) -> Iterator[PenstockError]:

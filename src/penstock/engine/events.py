@@ -21,6 +21,7 @@ class FailureClass(StrEnum):
     CODE = "user code"
     DATA = "data"
     KAFKA = "kafka"
+    REGISTRY = "registry"
     STORAGE = "storage"
     CONFIGURATION = "configuration"
     UNKNOWN = "unknown"

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
 
+from penstock.engine.contracts.errors import UnknownSchemaIdError
+from penstock.engine.contracts.wire import unknown_in
 from penstock.engine.events import FailureClass
 from penstock.engine.failure_errors import (
     BadDataError,
@@ -174,9 +176,12 @@ _CLASSES = {
     "PEN-345": FailureClass.CODE,
     "PEN-346": FailureClass.DATA,
     "PEN-36": FailureClass.CONFIGURATION,
+    "PEN-37": FailureClass.CODE,
+    "PEN-38": FailureClass.REGISTRY,
     "PEN-4": FailureClass.KAFKA,
     "PEN-0": FailureClass.CONFIGURATION,
     "PEN-6": FailureClass.CONFIGURATION,
+    "PEN-7": FailureClass.REGISTRY,
 }
 
 
@@ -272,7 +277,19 @@ def _sentences(text: str) -> Iterator[str]:
             yield line.strip()
 
 
+def _unknown_schema(flow: str, cause: Cause) -> PenstockError | None:
+    unknown = unknown_in(cause.message)
+    if unknown is None:
+        return None
+    return UnknownSchemaIdError(flow, schema_id=unknown.id, subject=unknown.subject)
+
+
 _RULES = (
+    _Rule(
+        failure=FailureClass.REGISTRY,
+        build=_unknown_schema,
+        conditions=("USER_RAISED_EXCEPTION",),
+    ),
     _Rule(
         failure=FailureClass.CODE,
         build=_user_code,

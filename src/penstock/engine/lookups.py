@@ -24,6 +24,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from penstock.engine.contracts.errors import UnknownSchemaIdError
+from penstock.engine.contracts.wire import unknown_in
 from penstock.engine.decoding import BAD_COLUMN, decode
 from penstock.engine.enriching import FunctionLookup
 from penstock.engine.kafka_source import raw_range
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.engine.contracts.binding import Contracts
     from penstock.engine.storage import Storage
     from penstock.engine.tables import TableLocations
     from penstock.kafka import Connection
@@ -117,6 +120,7 @@ class Lookups:
         connection: Connection,
         kafka: Mapping[str, str],
         tables: TableLocations,
+        contracts: Contracts,
     ) -> None:
         """Keep copies in `storage`, whose root is that of the pipeline's checkpoints.
 
@@ -127,8 +131,10 @@ class Lookups:
             connection: tells how far a topic reaches.
             kafka: Spark's options for the same cluster.
             tables: where tables are.
+            contracts: resolve the formats of topics whose schemas are elsewhere.
         """
         self._spark, self._pipeline, self._storage = spark, pipeline, storage
+        self._contracts = contracts
         self._connection, self._kafka, self._tables = connection, kafka, tables
         self._copying = Lock()  # two flows may need the same copy
 
@@ -259,7 +265,8 @@ class Lookups:
         records = raw_range(self._spark, topic, self._kafka)
         newest = F.max_by(F.struct("*"), F.struct("timestamp", "offset"))
         last = records.where("key IS NOT NULL").groupBy("key").agg(newest.alias("last"))
-        rows = decode(last.select("last.*").where("value IS NOT NULL"), topic)
+        bound = self._contracts.for_reading(topic)
+        rows = decode(last.select("last.*").where("value IS NOT NULL"), bound)
         return rows.where(F.col(BAD_COLUMN).isNull()).drop(BAD_COLUMN, RECORD_COLUMN)
 
     def _choice(self, flow: Flow) -> dict[DatasetName, str]:
@@ -365,6 +372,10 @@ def _explained(lookup: Lookup, source: Source) -> Iterator[None]:
     try:
         yield
     except (Py4JJavaError, PySparkException, FileNotFoundError) as err:
+        if (unknown := unknown_in(str(err))) is not None:
+            raise UnknownSchemaIdError(
+                lookup.name, schema_id=unknown.id, subject=unknown.subject
+            ) from err
         reason = "there is no such file" if isinstance(err, FileNotFoundError) else _sentence(err)
         raise LookupNotLoadedError(
             lookup.name, source=_described(source), reason=reason, origin=lookup.origin

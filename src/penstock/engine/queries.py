@@ -33,6 +33,7 @@ from penstock.engine.certificates import (
     frozen_conf,
 )
 from penstock.engine.checkpoints import CheckpointFolder
+from penstock.engine.contracts.errors import UnknownSchemaIdError
 from penstock.engine.data_loss import (
     DataLossError,
     find_loss,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from penstock.engine.contracts.binding import Contracts
     from penstock.engine.data_loss import TopicState
     from penstock.engine.events import Notify, Offsets
     from penstock.engine.lookups import Lookups
@@ -112,6 +114,7 @@ class PipelineContext:
 
     tables: TableLocations
     lookups: Lookups
+    contracts: Contracts
     quarantine: QuarantineWorker
     conf: Mapping[str, str]
     """What the user set in `spark.conf`."""
@@ -135,6 +138,7 @@ class FlowQuery:
         """The versions of reference data that this start uses; known after `start`."""
 
         self._context, self._trigger = context, trigger or flow.trigger
+        self._pipeline = context.pipeline
         self._session = context.spark.newSession()
         self.checkpoint = CheckpointFolder(context.storage, flow.name)
         self._query: StreamingQuery | None = None
@@ -151,6 +155,9 @@ class FlowQuery:
         """
         try:
             self._start()
+        except UnknownSchemaIdError as err:
+            self._context.contracts.ask_about(err)
+            raise
         except (PySparkException, Py4JError) as err:
             raise failure_of(self.flow.name, err).error from err
 
@@ -229,6 +236,7 @@ class FlowQuery:
         activate_session(self._session)
         for key, value in self.flow.conf.items():
             self._session.conf.set(key, value)
+        self._pipeline = self._context.contracts.read_by(self._context.pipeline, self.flow)
         self.checkpoint.check()
         states = look_at_topics(self._context.admin, self._topics)
         self._fit(states)
@@ -286,10 +294,11 @@ class FlowQuery:
         )
 
     def _start_query(self, frame: DataFrame) -> StreamingQuery:
+        contracts = self._context.contracts
         return start_query(
             frame,
             self.flow,
-            self._context.pipeline,
+            contracts.written_by(self._pipeline, self.flow, frame.schema),
             checkpoint=self.checkpoint.location,
             kafka=self._context.kafka,
             tables=self._context.tables,
@@ -362,7 +371,7 @@ class FlowQuery:
 
     def _reader(self) -> Reader:
         options = SourceOptions(
-            flow=self.flow.name, pipeline=self._context.pipeline, kafka=self._context.kafka
+            flow=self.flow.name, pipeline=self._pipeline, kafka=self._context.kafka
         )
         lookups = self._context.lookups
         return Reader(
@@ -451,6 +460,8 @@ class FlowQuery:
                 )
             if self._failure is None and not self._stopping:
                 self._failure = query_failure(self.flow.name, self._running)
+            if self._failure and isinstance(self._failure.error, UnknownSchemaIdError):
+                self._context.contracts.ask_about(self._failure.error)
             self._release()
 
     def _release(self) -> None:

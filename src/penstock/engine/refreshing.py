@@ -19,6 +19,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from penstock.engine.checkpoints import CheckpointFolder
+from penstock.engine.contracts.errors import UnknownSchemaIdError
 from penstock.engine.events import BatchFinished, FlowIdle, FlowStarted
 from penstock.engine.failures import failure_of
 from penstock.engine.queries import activate_session
@@ -96,6 +97,8 @@ class RefreshQuery:
         except (PySparkException, Py4JError, PenstockError) as err:
             if not self._stop.is_set():  # a computation that was interrupted fails
                 self.failure = failure_of(self.flow.name, err)
+                if isinstance(self.failure.error, UnknownSchemaIdError):
+                    self._context.contracts.ask_about(self.failure.error)
         finally:
             self._ended.set()
         return True
@@ -146,11 +149,10 @@ class RefreshQuery:
         begun = time.monotonic()
         context = self._session.sparkContext
         context.setJobGroup(self._id, f"refresh of {self.view.name}", interruptOnCancel=True)
+        pipeline = self._context.contracts.read_by(self._context.pipeline, self.flow)
         reader = Reader(
             self._session,
-            SourceOptions(
-                flow=self.flow.name, pipeline=self._context.pipeline, kafka=self._context.kafka
-            ),
+            SourceOptions(flow=self.flow.name, pipeline=pipeline, kafka=self._context.kafka),
             tables=self._context.tables,
             lookups=lambda lookup: self._context.lookups.input(
                 lookup, self._context.lookups.present(self.flow), self._session

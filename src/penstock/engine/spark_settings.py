@@ -172,6 +172,11 @@ def _session(shape: SessionShape) -> Iterator[SessionSetting]:
         reason="a bad cast or an overflow is an error, not a silent null",
     )
     yield SessionSetting(
+        key="spark.sql.timeType.enabled",
+        value="true",
+        reason="times of day, as Avro has them, are a type of Spark's that is off by default",
+    )
+    yield SessionSetting(
         key="spark.ui.enabled",
         value="false",
         reason="starting it takes half a second; set it to true to look into Spark",

@@ -5,7 +5,8 @@
     one table    Delta's own sink; by key, a merge per batch; plain Parquet and ORC by the file sink
     mixed        one batch, kept, and written to each target in turn
 
-A row that names a route that does not exist is a dead letter of class `code`.
+A row that names a route that does not exist is a dead letter of class `code`; so is one that the
+schema of its topic does not allow.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from penstock.engine.encoding import (
     encode,
     headers_column,
     key_column,
+    unwritable,
     value_column,
 )
 from penstock.engine.envelope import DeadLetterClass, envelope, place_in_topic
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from pyspark.sql.types import StructType
 
     from penstock.engine.tables import TableLocations
     from penstock.pipeline import Flow, Pipeline, Trigger
@@ -57,6 +60,9 @@ OUTPUT_METRIC = "penstock-output"
 
 No dataset can be called so that its metric has this name.
 """
+
+_PROBLEM = "__problem"
+"""Why a row cannot be written, null for those that can."""
 
 _QUERY_ID_PROPERTY = "sql.streaming.queryId"
 
@@ -216,45 +222,87 @@ class _Writer:
     def _to_topics(self, frame: DataFrame) -> DataFrame:
         if not self._flow.is_routed:
             (topic,) = self._topics.values()
-            return encode(frame, topic).withColumn("topic", F.lit(topic.kafka_name))
+            problem = unwritable(frame.schema, topic)
+            if problem is None:
+                return encode(frame, topic).withColumn("topic", F.lit(topic.kafka_name))
+            return judged(frame, topic, problem, self._flow, self._pipeline)
         for route in self._target_tables:
             frame = frame.where(~named(ROUTE_COLUMN).eqNullSafe(route))
         return routed(frame, self._topics, self._flow, self._pipeline)
 
 
+def judged(
+    frame: DataFrame, topic: Topic, problem: Column, flow: Flow, pipeline: Pipeline
+) -> DataFrame:
+    """Return the records of a topic; of rows that its schema does not allow, dead letters."""
+    schema = frame.schema
+    rows = frame.select("*", problem.alias(_PROBLEM))
+    good = named(_PROBLEM).isNull()
+    own = _own_headers(schema)
+    lost = _lost_headers(frame, own, flow, named(_PROBLEM))
+    value = value_column(schema, topic).cast("binary")
+    return rows.select(
+        F.when(good, key_column(schema, topic).cast("binary")).alias("key"),
+        F.when(good, value).otherwise(_row(schema)).alias("value"),
+        F.when(good, own).otherwise(lost).alias("headers"),
+        F.when(good, topic.kafka_name).otherwise(pipeline.dead_letters).alias("topic"),
+    )
+
+
 def routed(
     frame: DataFrame, topics: Mapping[str, Topic], flow: Flow, pipeline: Pipeline
 ) -> DataFrame:
-    """Return the records of each row's topic; of unknown routes, dead letters."""
+    """Return the records of each row's topic; of rows that no topic can take, dead letters."""
     schema = frame.schema
+    problem = _problem_by_route(schema, topics)
+    frame = frame.select("*", problem.alias(_PROBLEM))
+    good = named(_PROBLEM).isNull()
 
     def by_route(known: Mapping[str, Column], unknown: Column) -> Column:
         chosen = unknown
         for route, column in known.items():
-            chosen = F.when(named(ROUTE_COLUMN) == route, column).otherwise(chosen)
+            chosen = F.when(good & (named(ROUTE_COLUMN) == route), column).otherwise(chosen)
         return chosen
 
     keys = {r: key_column(schema, topic).cast("binary") for r, topic in topics.items()}
     values = {r: value_column(schema, topic).cast("binary") for r, topic in topics.items()}
     names = {r: F.lit(topic.kafka_name) for r, topic in topics.items()}
-    has_headers = HEADERS_COLUMN in schema.names
-    own = headers_column(schema) if has_headers else F.lit(None).cast(HEADERS_TYPE)
-    row = F.to_json(F.struct(*(named(name) for name in schema.names)))
+    own = _own_headers(schema)
+    lost = _lost_headers(frame, own, flow, named(_PROBLEM))
     return frame.select(
         by_route(keys, F.lit(None).cast("binary")).alias("key"),
-        by_route(values, row.cast("binary")).alias("value"),
-        by_route(dict.fromkeys(topics, own), _lost_headers(frame, own, flow)).alias("headers"),
+        by_route(values, _row(schema)).alias("value"),
+        by_route(dict.fromkeys(topics, own), lost).alias("headers"),
         by_route(names, F.lit(pipeline.dead_letters)).alias("topic"),
     )
 
 
-def _lost_headers(frame: DataFrame, own: Column, flow: Flow) -> Column:
+def _problem_by_route(schema: StructType, topics: Mapping[str, Topic]) -> Column:
+    route = F.coalesce(named(ROUTE_COLUMN), F.lit("null"))
+    problem = F.concat(F.lit("unknown route `"), route, F.lit("`"))
+    for name, topic in topics.items():
+        found = unwritable(schema, topic)
+        nothing = F.lit(None).cast("string")
+        here = nothing if found is None else found
+        problem = F.when(named(ROUTE_COLUMN) == name, here).otherwise(problem)
+    return problem
+
+
+def _own_headers(schema: StructType) -> Column:
+    if HEADERS_COLUMN in schema.names:
+        return headers_column(schema)
+    return F.lit(None).cast(HEADERS_TYPE)
+
+
+def _row(schema: StructType) -> Column:
+    return F.to_json(F.struct(*(named(name) for name in schema.names))).cast("binary")
+
+
+def _lost_headers(frame: DataFrame, own: Column, flow: Flow, reason: Column) -> Column:
     origin = F.lit(None).cast(HEADERS_TYPE)
     if RECORD_COLUMN in frame.columns:
         record = named(RECORD_COLUMN)
         origin = place_in_topic(record["topic"], record["partition"], record["offset"])
-    route = F.coalesce(named(ROUTE_COLUMN), F.lit("null"))
-    reason = F.concat(F.lit("unknown route `"), route, F.lit("`"))
     return envelope(own, origin=origin, flow=flow.name, kind=DeadLetterClass.CODE, reason=reason)
 
 

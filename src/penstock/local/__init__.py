@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from penstock.local.doctor import Check, Level, examine
     from penstock.local.errors import PlatformNotRunningError
     from penstock.local.logs import follow_log, tail_log
-    from penstock.local.platform import Platform, PlatformStatus, bootstrap_of, registry_url
+    from penstock.local.platform import Platform, PlatformStatus, bootstrap_of, registry_address
 
 __all__ = [
     "BrokerState",
@@ -26,7 +26,7 @@ __all__ = [
     "bootstrap_of",
     "examine",
     "follow_log",
-    "registry_url",
+    "registry_address",
     "tail_log",
 ]
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from penstock.names import BrokerId, PlatformName
+    from penstock.registry.client import RegistryAddress
     from penstock.settings import JavaSettings, PlatformSettings, Settings
 
 Parameters = ParamSpec("Parameters")
@@ -469,10 +470,18 @@ def bootstrap_of(platform: PlatformSettings) -> str:
     return Platform(platform).bootstrap()
 
 
-def registry_url(settings: Settings) -> str:
-    """Return where the registry is: the address that is set, else the local platform's.
+def registry_address(settings: Settings) -> RegistryAddress:
+    """Return how to reach the registry: the one that is set, else the local platform's.
 
     Raises:
         PlatformNotRunningError: none is set, and the platform does not run.
     """
-    return settings.registry.url or Platform(settings.platform).registry_url()
+    from penstock.registry.client import RegistryAddress
+
+    return RegistryAddress(
+        url=settings.registry.url or Platform(settings.platform).registry_url(),
+        username=settings.registry.username,
+        password=settings.registry.password,
+        ca=settings.registry.ca,
+        timeout_seconds=settings.cluster.request_timeout_seconds,
+    )

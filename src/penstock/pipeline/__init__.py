@@ -119,7 +119,7 @@ from penstock.pipeline.specs import (
     find_spec,
     load_spec,
 )
-from penstock.pipeline.validation import problems_of
+from penstock.pipeline.validation import problems_of, topic_problems
 
 __all__ = [
     "HEADERS_COLUMN",
@@ -231,5 +231,6 @@ __all__ = [
     "table",
     "text",
     "topic",
+    "topic_problems",
     "view",
 ]

@@ -28,7 +28,9 @@ from penstock.pipeline.formats import (
     Text,
     checked_file_format,
     checked_record_format,
+    columns_of,
 )
+from penstock.pipeline.registry_formats import Avro, Contract, JsonSchema, Protobuf
 from penstock.pipeline.schemas import column_types
 from penstock.pipeline.spans import parse_span
 
@@ -159,6 +161,18 @@ class Topic(Described):
         """Let Kafka's name be the dataset's when nothing else is said."""
         if self.kafka_name == _LIKE_THE_DATASET:
             object.__setattr__(self, "kafka_name", TopicName(self.name))
+
+    @property
+    def has_registry_format(self) -> bool:
+        """Whether the schema of its value or key has yet to be looked up."""
+        formats = (self.value, self.key_format)
+        return any(isinstance(item, Avro | JsonSchema | Protobuf) for item in formats)
+
+    @property
+    def has_plain_key(self) -> bool:
+        """Whether the key is one value by a schema that is no record, so its name is free."""
+        is_plain = isinstance(self.key_format, Contract) and len(self.key) == 1
+        return is_plain and columns_of(self.key_format) == ("value",)
 
 
 class TableFormat(StrEnum):

@@ -4,8 +4,7 @@ A format is inert: the expressions that decode and encode are `engine/decoding.p
 `engine/encoding.py`. Those whose schemas live in a registry are `registry_formats.py`.
 """
 
-from dataclasses import dataclass, fields
-from types import UnionType
+from dataclasses import dataclass, fields, is_dataclass
 
 from penstock.pipeline.registry_formats import (
     Avro,
@@ -79,7 +78,7 @@ def checked_record_format(value: object) -> object:
         return value
     known = "`ps.text()`, `ps.bytes()`, `ps.json(…)`, `ps.csv(…)`"
     registered = "`ps.avro(…)`, `ps.json_schema(…)`, `ps.protobuf(…)`"
-    return _checked_format(value, Text | Bytes | Json | Csv, f"{known}, {registered}")
+    return _checked_format(value, (Text, Bytes, Json, Csv), f"{known}, {registered}")
 
 
 def checked_file_format(value: object) -> object:
@@ -89,13 +88,13 @@ def checked_file_format(value: object) -> object:
         ValueError: it is not; the text says why.
     """
     known = "`ps.text()`, `ps.json(…)`, `ps.csv(…)`, `ps.parquet(…)`, `ps.orc(…)`"
-    return _checked_format(value, FileFormat, known)
+    return _checked_format(value, (Text, Json, Csv, Parquet, Orc), known)
 
 
-def _checked_format(value: object, allowed: UnionType, known: str) -> object:
-    if not isinstance(value, allowed):
+def _checked_format(value: object, allowed: tuple[type, ...], known: str) -> object:
+    if not isinstance(value, allowed) or not is_dataclass(value):
         reason = f"`{value!r}` is not one of {known}"
-        raise ValueError(reason)  # noqa: TRY004 - pydantic shows only ValueError as a problem
+        raise ValueError(reason)
     for item in fields(value):
         found = getattr(value, item.name)
         if type(found) is not item.type:

@@ -113,6 +113,9 @@ class Contract:
     refused: Mapping[int, str] = field(default_factory=dict)
     """Ids that the registry was asked for, and why their records cannot be decoded."""
 
+    refused_guids: Mapping[str, str] = field(default_factory=dict)
+    """The same of GUIDs that headers named."""
+
     written: WriterSchema | None = None
     """What the flow writes with; None while it only reads."""
 

@@ -117,7 +117,7 @@ def _references(
 def _of_dataset(dataset: Dataset, known: dict[DatasetName, Dataset]) -> Iterator[PenstockError]:
     match dataset:
         case Topic():
-            yield from _of_topic(dataset)
+            yield from topic_problems(dataset)
         case Table():
             yield from _of_table(dataset)
         case Lookup(source=str(source)) if source in known:
@@ -133,8 +133,8 @@ def _of_dataset(dataset: Dataset, known: dict[DatasetName, Dataset]) -> Iterator
             return
 
 
-def _of_topic(topic: Topic) -> Iterator[PenstockError]:
-    """Find contradictions; what a schema elsewhere decides is seen once it has been resolved."""
+def topic_problems(topic: Topic) -> Iterator[PenstockError]:
+    """Return contradictions; what a schema elsewhere decides is seen once it has been resolved."""
     who = f"topic `{topic.name}`"
     yield from _of_event_time(topic, who)
     for column in RESERVED_COLUMNS:
@@ -224,7 +224,7 @@ def _of_key(topic: Topic, who: str) -> Iterator[PenstockError]:
     columns = columns_of(topic.key_format)
     if columns is None:
         return
-    if isinstance(topic.key_format, Json | Csv | Contract):
+    if isinstance(topic.key_format, Json | Csv | Contract) and not topic.has_plain_key:
         for column in topic.key:
             if column not in columns:
                 yield MissingKeyColumnError(column, who=who, columns=columns, origin=topic.origin)

@@ -230,6 +230,13 @@ class RegistrySettings:
         ExistingFile | None,
         Field(description="PEM file with the authorities to trust; unset: those of the system"),
     ] = None
+    register: Annotated[
+        bool | None,
+        Field(
+            description="whether flows register schemas that they write with; "
+            "unset: only with the local platform"
+        ),
+    ] = None
     port: Annotated[
         int | None,
         Field(ge=0, le=65535, description="to serve on; 0: any free one; unset: 8081 if free"),

@@ -17,6 +17,7 @@ from penstock.kafka import Connection, Producer
 from penstock.local.cluster import KafkaCluster
 from penstock.names import DatasetName, PipelineName
 from penstock.pipeline import Lookup, Pipeline, collecting
+from support.contracts import contracts_at
 
 OCTETS = DatasetName("octets")
 
@@ -57,6 +58,7 @@ class Bench:
             tables=TableLocations(
                 warehouse=str(pipeline.folder / "tables"), project=pipeline.folder
             ),
+            contracts=contracts_at(spark, pipeline.folder),
         )
 
     def rows(self, version: str) -> list[tuple[object, ...]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.local import PlatformNotRunningError, registry_url
+from penstock.local import PlatformNotRunningError, registry_address
 from penstock.local.folder import PlatformFolder
 from penstock.local.ports import PortInUseError, free_ports
 from penstock.local.registry_part import RegistryShape
@@ -55,7 +55,7 @@ def test_without_a_platform_the_hint_names_an_option_that_commands_have(tmp_path
     settings = load_settings({"platform.data_dir": str(tmp_path)}, start=tmp_path)
 
     with pytest.raises(PlatformNotRunningError) as raised:
-        registry_url(settings)
+        registry_address(settings)
 
     assert raised.value.hint == (
         "`penstock up` starts it; `--registry URL` or `registry.url` names another registry"

@@ -65,10 +65,14 @@ def framed(schema_id: int, payload: Column) -> Column:
     return F.concat(F.lit(prefix_of(schema_id)), payload)
 
 
-def unknown_id(contract: Contract, named: Column, kind: DataType) -> Column:
-    """Return what makes the batch fail: `named` is the id that the record names, as text."""
+def unknown_id(contract: Contract, named: Column, kind: DataType | None = None) -> Column:
+    """Return what makes the batch fail: `named` is the id that the record names, as text.
+
+    A type must be given where no other branch of the expression has one.
+    """
     what = F.lit(f"{_MARK} "), named.cast("string"), F.lit(f" of `{contract.subject}`")
-    return F.raise_error(F.concat(*what)).cast(kind)
+    failure = F.raise_error(F.concat(*what))
+    return failure if kind is None else failure.cast(kind)
 
 
 def unknown_in(message: str) -> UnknownId | None:

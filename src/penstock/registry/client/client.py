@@ -147,6 +147,13 @@ class RegistryClient:
         )
         return parsed_answer(VersionAnswer, answer, url=self.url).as_version()
 
+    def kept_version(self, subject: Subject, version: int) -> RegisteredSchema:
+        """Return a version, from memory if it was asked for before: versions never change."""
+        known = self._schemas.get((subject, version))
+        if known is None:
+            known = self._schemas[subject, version] = self.version(subject, version, deleted=True)
+        return known
+
     def schema_by_id(self, schema_id: int, *, serialized: bool = False) -> RegisteredSchema:
         """Return the schema of an id.
 
@@ -163,6 +170,15 @@ class RegistryClient:
             return self.schema_by_id(schema_id, serialized=serialized)
         except NotRegisteredError:
             return None
+
+    def subjects_of_id(self, schema_id: int) -> list[Subject]:
+        """Return the subjects that have a schema, deleted ones too; none if there is no such id."""
+        path = f"/schemas/ids/{schema_id}/subjects"
+        try:
+            answer = self._ask("GET", path, f"schema id {schema_id}", {"deleted": True})
+        except NotRegisteredError:
+            return []
+        return subjects_from(answer, url=self.url)
 
     def id_of_guid(self, guid: str) -> int | None:
         """Return the id of the schema that a record's header names by its GUID, or None."""
@@ -255,17 +271,10 @@ class RegistryClient:
             raise NotARegistryError(url=self.url, found=reason)
         found = []
         for reference in references:
-            schema = self._version_for_good(Subject(reference.subject), reference.version)
+            schema = self.kept_version(Subject(reference.subject), reference.version)
             inner = self._resolved(schema.references, depth - 1)
             found.append(Resolved(name=reference.name, text=schema.text, references=inner))
         return tuple(found)
-
-    def _version_for_good(self, subject: Subject, version: int) -> RegisteredSchema:
-        """Return a version from memory if it was asked for before: versions never change."""
-        known = self._schemas.get((subject, version))
-        if known is None:
-            known = self._schemas[subject, version] = self.version(subject, version, deleted=True)
-        return known
 
     def _send(
         self,

@@ -20,6 +20,7 @@ class RegistryUnavailableError(PenstockError):
 
     code = "PEN-741"
     retryable = True
+    wait_seconds = 2.0
 
     def __init__(self, *, url: str, reason: str) -> None:
         super().__init__(

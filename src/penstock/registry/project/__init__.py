@@ -26,7 +26,7 @@ from penstock.registry.project.pushing import (
     push,
 )
 from penstock.registry.project.references import FileGraph, FileReferencesError, graph_of
-from penstock.registry.project.registration import register_file
+from penstock.registry.project.registration import register_file, text_with_versions
 
 __all__ = [
     "FOLDER",
@@ -54,5 +54,6 @@ __all__ = [
     "push",
     "register_file",
     "subject_of",
+    "text_with_versions",
     "write_files",
 ]

@@ -41,11 +41,15 @@ def _text_of(client: RegistryClient, path: Path, folder: Path) -> SchemaText:
         return SchemaText(type=file.type, text=file.text)
     files = load_files(folder)
     file = next(item for item in files if item.path.resolve() == path.resolve())
-    return _with_versions(client, graph_of(files), file)
+    return text_with_versions(client, graph_of(files), file)
 
 
-def _with_versions(client: RegistryClient, graph: FileGraph, file: SchemaFile) -> SchemaText:
-    """Return a file as it is sent, with the versions that the registry has of what it needs."""
+def text_with_versions(client: RegistryClient, graph: FileGraph, file: SchemaFile) -> SchemaText:
+    """Return a file as it is sent, with the versions that the registry has of what it needs.
+
+    Raises:
+        SchemaFolderError: it refers to a file that is not registered.
+    """
     versions: dict[Subject, int | None] = {}
     for item in graph.in_order([file]):
         text = sent_text(graph, item, versions)

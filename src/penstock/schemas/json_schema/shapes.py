@@ -45,6 +45,8 @@ class Text:
     shortest: int | None
     longest: int | None
     pattern: str | None
+    format: str | None
+    """What the text is said to be, `date` for example; no rule compares it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

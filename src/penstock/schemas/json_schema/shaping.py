@@ -202,12 +202,13 @@ class _Parts:
         return _IN_PLACE.isdisjoint(self.schema)
 
     def _text(self, *, typed: bool) -> Text:
-        pattern = self.schema.get("pattern")
+        pattern, format_ = self.schema.get("pattern"), self.schema.get("format")
         return Text(
             typed=typed,
             shortest=self._count("minLength"),
             longest=self._count("maxLength"),
             pattern=pattern if isinstance(pattern, str) else None,
+            format=format_ if isinstance(format_, str) else None,
         )
 
     def _number(self, *, typed: bool, integer: bool) -> Number:
