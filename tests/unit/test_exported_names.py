@@ -39,7 +39,7 @@ def _as_the_linter_sorts(name: str) -> tuple[int, str]:
 def test_what_a_project_needs_is_in_the_package_itself() -> None:
     clients = {"Consumer", "DatabaseOffsets", "Producer", "Record", "worker"}
     datasets = {"files", "lookup", "rate", "socket", "table", "topic", "view"}
-    formats = {"bytes", "csv", "json", "orc", "parquet", "text"}
+    formats = {"bytes", "csv", "json", "orc", "parquet", "text", "avro", "json_schema", "protobuf"}
     lookups = {"csv_file", "enrich", "json_file", "orc_file", "parquet_file"}
     assert set(penstock.__all__) == {"flow"} | clients | datasets | formats | lookups
 
