@@ -58,12 +58,13 @@ def running_registry(
     environment: Mapping[str, str] | None = None,
     *,
     verify: ssl.SSLContext | bool = True,
+    port: int = 0,
 ) -> Iterator[RegistryProcess]:
-    """Run a registry on a free port; return when it answers."""
+    """Run a registry, on a free port unless one is given; return when it answers."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [
-                *(PENSTOCK, "registry", "serve", "--port", "0"),
+                *(PENSTOCK, "registry", "serve", "--port", str(port)),
                 *("--bootstrap", bootstrap, "--topic", topic),
             ],
             env={**os.environ, **(environment or {})},

@@ -20,6 +20,10 @@ class LastingError(PassingError):
     retryable = False
 
 
+class WaitingError(PassingError):
+    wait_seconds = 2.0
+
+
 class Clock:
     """Shows the time that the test has set."""
 
@@ -177,3 +181,15 @@ def test_a_pausing_flow_that_is_stopped_is_never_due(flow: FlowSupervision, cloc
     clock.now += 1000
 
     assert not flow.is_due
+
+
+def test_what_is_waited_for_does_not_count_however_long_it_takes(
+    flow: FlowSupervision, clock: Clock
+) -> None:
+    for _ in range(50):
+        flow.begin()
+        flow.fail(WaitingError())
+        assert (flow.state, flow.failures, flow.pause_seconds) == (FlowState.RESTARTING, 0, 2)
+        assert not flow.is_due
+        clock.now += 2
+        assert flow.is_due
