@@ -18,7 +18,7 @@ from penstock.engine.contracts import wire
 from penstock.engine.contracts.json_schema.batches import broken_in_batches
 from penstock.engine.contracts.json_schema.checking import broken
 from penstock.engine.contracts.json_schema.columns import struct_for, values
-from penstock.engine.contracts.json_schema.fields import derived
+from penstock.engine.contracts.json_schema.deriving import derived
 from penstock.engine.contracts.json_schema.places import document, is_whole, root_of
 from penstock.schemas.json_schema import JsonSchema, parse
 
