@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +38,8 @@ _STARTS = 3
 
 def load_example(name: str) -> Pipeline:
     """Return the pipeline that an example declares."""
-    return load_pipeline(EXAMPLES / name, name=PipelineName(name), files=["flows.py"])
+    pipeline_name = PipelineName(name.replace("/", "_"))
+    return load_pipeline(EXAMPLES / name, name=pipeline_name, files=["flows.py"])
 
 
 def load_script(path: str) -> ModuleType:
@@ -68,12 +70,32 @@ class ExampleRuns:
     @classmethod
     @contextmanager
     def opened(
-        cls, example: str, spark: SparkSession, kafka: KafkaCluster, folder: Path
+        cls,
+        example: str,
+        spark: SparkSession,
+        kafka: KafkaCluster,
+        folder: Path,
+        *,
+        registry_url: str | None = None,
+        prefix: str | None = None,
     ) -> Iterator[ExampleRuns]:
-        """Create the topics of an example, under names of this run; checkpoints are in `folder`."""
-        lab = FlowLab(spark, kafka, folder, f"{example}_{uuid4().hex[:8]}")
+        """Create the topics of an example, under names of this run; checkpoints are in `folder`.
+
+        Args:
+            example: its folder.
+            spark: the session that flows run in.
+            kafka: where the topics are.
+            folder: for checkpoints, tables and the example's schemas, renamed like its topics.
+            registry_url: the registry, for examples that have schemas.
+            prefix: what names of this run begin with; two examples may share topics of others.
+        """
+        prefix = prefix or f"{example.replace('/', '_')}_{uuid4().hex[:8]}"
+        lab = FlowLab(spark, kafka, folder, prefix, registry_url=registry_url)
         pipeline = _renamed(load_example(example), lab.name)
+        _copy_schemas(EXAMPLES / example, folder, prefix)
         for topic in pipeline.topics(pipeline.flows):
+            if topic.external:
+                continue
             kafka.create_topic(
                 topic.kafka_name,
                 partition_count=topic.partitions or 1,
@@ -98,9 +120,10 @@ class ExampleRuns:
         """Send JSON objects, each with one of its fields as the key."""
         self.send(topic, [Sent(key=str(item[key]), value=json.dumps(item)) for item in values])
 
-    def run_once(self) -> None:
-        """Run the flows in the order of their declaration, each over all there is."""
-        for flow in self.pipeline.flows:
+    def run_once(self, *names: str) -> None:
+        """Run the flows in the order of their declaration, or those named, over all there is."""
+        flows = [self.pipeline.flow(name) for name in names] or self.pipeline.flows
+        for flow in flows:
             for _ in range(_STARTS):
                 query = FlowQuery(flow, self.lab.context(self.pipeline), trigger=AvailableNow())
                 query.start()
@@ -141,6 +164,13 @@ def last_values(records: Iterable[Stored]) -> dict[bytes | None, bytes]:
     """Return the last value of each key, as compaction leaves them; deleted keys are not there."""
     last = {record.key: record.value for record in records}
     return {key: value for key, value in last.items() if value is not None}
+
+
+def _copy_schemas(example: Path, folder: Path, prefix: str) -> None:
+    """Copy the schemas of an example; each is named after a topic, which has a prefix here."""
+    for file in example.glob("schemas/*"):
+        folder.joinpath("schemas").mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / "schemas" / f"{prefix}-{file.name}")
 
 
 def _renamed(pipeline: Pipeline, prefix: str) -> Pipeline:
