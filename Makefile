@@ -28,12 +28,13 @@ check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling
 	@# Addresses of package indexes and paths of one machine do not belong here.
 	@! git grep -nIE '/[w]ork/|/[r]oot/|[p]ypi\.org|[p]ythonhosted\.org|[m]aven\.org'
 
-# Most tests wait for brokers and sessions rather than work, so three at once suit two cores.
+# Most tests wait for brokers and sessions rather than work, so three at once suit two cores. Files
+# are handed out in their order, in which those that take longest come first.
 test: postgresql  ## All tests that take seconds, in under 15 minutes
-	$(PYTEST) --numprocesses 3 --dist loadfile -m "not long and not soak"
+	$(PYTEST) --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not long and not soak"
 
 test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
-	$(PYTEST) tests/unit
+	$(PYTEST) --numprocesses 2 tests/unit
 
 test-long: postgresql  ## The tests that take minutes each
 	$(PYTEST) -m long
