@@ -32,7 +32,7 @@ from penstock.engine.events import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from penstock.engine.events import PipelineEvent
+    from penstock.engine.events import PipelineEvent, SubjectRead
     from penstock.errors import PenstockError
     from penstock.names import FlowName
 
@@ -78,13 +78,14 @@ class FlowStatus:
     """Why it failed, until a batch has gone well again."""
 
     restart_at: datetime | None = None
+    reads: tuple[SubjectRead, ...] = ()
     _recent: deque[BatchFinished] = field(default_factory=deque)
 
     def apply(self, event: PipelineEvent) -> None:
         """Take in an event of this flow."""
         match event:
-            case FlowStarted():
-                self.state, self.restart_at = FlowState.RUNNING, None
+            case FlowStarted(reads=reads):
+                self.state, self.restart_at, self.reads = FlowState.RUNNING, None, reads
             case BatchFinished():
                 self._count(event)
             case FlowIdle():

@@ -155,6 +155,7 @@ class StatusFold:
             last_batch=_batch_record(batch),
             watermark=batch.watermark if batch and has_watermark else None,
             last_error=self._flow_errors.get(status.flow),
+            reads=status.reads,
         )
 
     def _states(self) -> list[FlowState]:

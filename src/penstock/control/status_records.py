@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from penstock.control.holders import Holder
 from penstock.control.status import Rates, Totals
 from penstock.control.supervision import FlowState
+from penstock.engine.events import SubjectRead
 from penstock.errors import PenstockError
 from penstock.names import FlowName, PipelineName, TopicName
 
@@ -102,6 +103,9 @@ class FlowRecord:
     watermark: datetime | None = None
     last_error: ErrorRecord | None = None
     """Why it failed last, however well it does since."""
+
+    reads: tuple[SubjectRead, ...] = ()
+    """What it uses of topics with schemas in a registry, as of its last start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from penstock.errors import PenstockError
 from penstock.kafka import TopicPartition
-from penstock.names import DatasetName, FlowName, Offset, TopicName
+from penstock.names import DatasetName, FlowName, Offset, Subject, TopicName
 
 Offsets = Mapping[TopicPartition, Offset]
 
@@ -37,6 +37,17 @@ class SourceProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRead:
+    """What a flow uses of the values or keys of a topic whose schemas are in a registry."""
+
+    topic: TopicName
+    subject: Subject
+    is_key: bool
+    columns: Mapping[str, str]
+    """The columns that it uses, with Spark's types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowStarted:
     """The query of `flow` runs; `resumed_batch` is the batch it goes on after, None at birth."""
 
@@ -44,6 +55,8 @@ class FlowStarted:
     at: datetime
     query_id: str
     resumed_batch: int | None
+    reads: tuple[SubjectRead, ...] = ()
+    """Empty where it reads no registry formats, and where its use could not be found out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

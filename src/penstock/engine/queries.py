@@ -50,6 +50,7 @@ from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
 from penstock.engine.reading import Reader, SourceOptions, apply_flow
 from penstock.engine.real_time import slot_problem
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
+from penstock.engine.used_columns import told_subjects
 from penstock.engine.writing import start_query
 from penstock.errors import PenstockError
 from penstock.pipeline import DataLoss, Files, Lookup, Topic
@@ -290,6 +291,7 @@ class FlowQuery:
                 at=datetime.now(UTC),
                 query_id=self.query_id,
                 resumed_batch=committed,
+                reads=told_subjects(frame, reader.opened, self._pipeline),
             )
         )
 

@@ -81,6 +81,13 @@ class Reader:
             return {}
         return {name: self.stream(name) for name in flow.reads}
 
+    @property
+    def opened(self) -> dict[DatasetName, DataFrame]:
+        """What was read so far, but for lookups by function, which have no rows."""
+        return {
+            name: frame for name, frame in self._streams.items() if isinstance(frame, DataFrame)
+        }
+
     def stream(self, name: DatasetName) -> DataFrame | FunctionLookup:
         """Return the dataset of that name as a stream; a lookup as it is at this start."""
         if name not in self._streams:
