@@ -1,6 +1,7 @@
 """`penstock schemas`: what is registered, and changing it one subject at a time.
 
-What works on the files of a project (`check`, `push`, `pull`, `diff`) is in `schemas_project.py`.
+What works on the files of a project (`check`, `push`, `pull`, `diff`) is in `schemas_project.py`,
+what a change would break in `schemas_impact.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from penstock.cli.options import json_option, yes_option
 from penstock.cli.registry_access import opened_registry, registry_options
 from penstock.cli.rendering import confirm, show
 from penstock.cli.schema_views import print_schema, print_schemas, schema_payload
+from penstock.cli.schemas_impact import impact
 from penstock.cli.schemas_project import check, diff, pull, push
 from penstock.errors import UsageError
 from penstock.names import Subject
@@ -49,12 +51,13 @@ def schemas() -> None:
     \b
     For a project with schemas under version control:
       penstock schemas check                 in the job of a pull request
+      penstock schemas impact FILE           which flows a change would break
       penstock schemas push --dry-run        what would be registered
       penstock schemas push
     """
 
 
-for command in (check, diff, push, pull):
+for command in (check, diff, impact, push, pull):
     schemas.add_command(command)
 
 

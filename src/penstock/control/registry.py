@@ -17,13 +17,19 @@ def contracts_of(pipeline: Pipeline, settings: Settings, spark: SparkSession) ->
     """Return what resolves the schemas of a pipeline's topics."""
     from penstock.engine.contracts.binding import Contracts
 
-    def connect() -> RegistryClient:
-        from penstock.local import registry_address
-        from penstock.registry.client import RegistryClient
-
-        return RegistryClient(registry_address(settings))
-
     may_register = settings.registry.register
     if may_register is None:
         may_register = settings.registry.url is None
-    return Contracts(spark, pipeline.folder, connect, registers=may_register)
+    return Contracts(spark, pipeline.folder, lambda: registry_of(settings), registers=may_register)
+
+
+def registry_of(settings: Settings) -> RegistryClient:
+    """Return a client of the registry that the settings name, else of the local platform's.
+
+    Raises:
+        PlatformNotRunningError: none is named, and the platform does not run.
+    """
+    from penstock.local import registry_address
+    from penstock.registry.client import RegistryClient
+
+    return RegistryClient(registry_address(settings))

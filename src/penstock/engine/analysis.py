@@ -29,11 +29,13 @@ from penstock.engine.column_checks import result_problems
 from penstock.engine.declared_types import setting_problems, type_problems
 from penstock.engine.empty_inputs import EmptyInputs
 from penstock.engine.flow_errors import FlowFunctionError
+from penstock.engine.outcomes import FlowOutcome
 from penstock.engine.plan_checks import Fault, findings, sources_used_twice
 from penstock.engine.plan_tree import has_python, plan_of, refusal
 from penstock.engine.reading import apply_flow
 from penstock.engine.real_time import real_time_problems
 from penstock.engine.schemas import struct_of
+from penstock.engine.used_columns import told_subjects
 from penstock.engine.user_lines import call_site, hint, line_of_call, reason
 from penstock.errors import PenstockError
 from penstock.pipeline import (
@@ -46,11 +48,12 @@ from penstock.pipeline import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.engine.contracts.binding import Contracts
+    from penstock.engine.events import SubjectRead
     from penstock.engine.plan_checks import Finding
     from penstock.errors import Origin
     from penstock.names import DatasetName, FlowName
@@ -82,6 +85,30 @@ def analyze(
     return sorted(analysis.problems, key=_place)
 
 
+def analyze_flow(
+    pipeline: Pipeline, flow: Flow, spark: SparkSession, *, contracts: Contracts
+) -> FlowOutcome:
+    """Return what Spark makes of one flow, and of the flows that write the tables it reads.
+
+    Args:
+        pipeline: declarations without problems of the first step.
+        flow: one of it.
+        spark: as for `analyze`.
+        contracts: resolve the formats of topics whose schemas are elsewhere.
+    """
+    analysis = _Analysis(pipeline, spark)
+    topics = pipeline.topics(_with_writers(pipeline, [flow]))
+    analysis.resolve_schemas(contracts, only={item.name for item in topics})
+    columns = analysis.columns_of_flow(flow)
+    return FlowOutcome(
+        columns=None
+        if columns is None
+        else {field.name: field.dataType.simpleString() for field in columns},
+        problems=tuple(sorted(analysis.problems, key=_place)),
+        reads=analysis.subjects_read(flow),
+    )
+
+
 class _UnknownInputError(Exception):
     """A dataset cannot be analyzed, which has been told where it is declared or written."""
 
@@ -93,18 +120,24 @@ class _Analysis:
         self._pipeline, self._spark = pipeline, spark
         self._flows: dict[FlowName, StructType | None] = {}
         self._datasets: dict[DatasetName, bool] = {}
+        self._results: dict[FlowName, tuple[DataFrame, EmptyInputs]] = {}
         self.problems: list[PenstockError] = []
 
-    def resolve_schemas(self, contracts: Contracts) -> None:
+    def resolve_schemas(
+        self, contracts: Contracts, *, only: Collection[DatasetName] | None = None
+    ) -> None:
         """Put contracts in the place of formats whose schemas are elsewhere.
 
-        What is declared about the columns of such a topic could not be checked before.
+        What is declared about the columns of such a topic could not be checked before. Topics that
+        are not in `only` stay as they are; None: all are resolved.
         """
         read = {item.name for flow in self._pipeline.flows for item in self._pipeline.sources(flow)}
         datasets: list[Dataset] = []
         for dataset in self._pipeline.datasets:
             datasets.append(dataset)
             if not isinstance(dataset, Topic) or not dataset.has_registry_format:
+                continue
+            if only is not None and dataset.name not in only:
                 continue
             try:
                 bound = contracts.for_analysis(dataset, is_read=dataset.name in read)
@@ -129,6 +162,13 @@ class _Analysis:
             with suppress(_UnknownInputError):
                 self._flows[flow.name] = self._analyzed(flow)
         return self._flows[flow.name]
+
+    def subjects_read(self, flow: Flow) -> tuple[SubjectRead, ...]:
+        """Return what `flow` uses of topics with contracts; nothing if it cannot be analyzed."""
+        if flow.name not in self._results:
+            return ()
+        frame, inputs = self._results[flow.name]
+        return told_subjects(frame, inputs.opened, self._pipeline)
 
     def _analyzed(self, flow: Flow) -> StructType | None:
         usable = [self._is_usable(name) for name in _names(self._pipeline, flow)]
@@ -159,12 +199,14 @@ class _Analysis:
         _activate(session)
         inputs = EmptyInputs(session, self._pipeline, flow, table_columns=self._columns_of_table)
         try:
-            return apply_flow(flow, {name: inputs.frame(name) for name in flow.reads})
+            frame = apply_flow(flow, {name: inputs.frame(name) for name in flow.reads})
         except PenstockError as err:
             self._add(_explained(err, self._pipeline))
             return None
         finally:
             _activate(self._spark)
+        self._results[flow.name] = frame, inputs
+        return frame
 
     def _columns_of_table(self, table: Table) -> StructType:
         if table.schema is not None:
@@ -192,6 +234,16 @@ class _Analysis:
         known = {(item.code, item.message, item.origin) for item in self.problems}
         if (problem.code, problem.message, problem.origin) not in known:
             self.problems.append(problem)
+
+
+def _with_writers(pipeline: Pipeline, flows: Sequence[Flow]) -> list[Flow]:
+    """Return `flows` and those that give the tables they read their columns."""
+    found = {flow.name: flow for flow in flows}
+    tables = [item for flow in flows for item in pipeline.sources(flow) if isinstance(item, Table)]
+    writers = [writer for item in tables for writer in pipeline.writers(item.name)[:1]]
+    if all(writer.name in found for writer in writers):
+        return list(found.values())
+    return _with_writers(pipeline, list((found | {item.name: item for item in writers}).values()))
 
 
 def _activate(session: SparkSession) -> None:

@@ -69,6 +69,11 @@ class EmptyInputs:
         )
         self._views: dict[DatasetName, DataFrame] = {}
 
+    @property
+    def opened(self) -> dict[DatasetName, DataFrame]:
+        """The topics and lookups that were asked for so far, also by views."""
+        return self._reader.opened
+
     def frame(self, name: DatasetName) -> Input:
         """Return the dataset of that name, as the parameter of a function gets it."""
         dataset = self._pipeline.dataset(name)

@@ -38,6 +38,7 @@ class Contracts:
         connect: Callable[[], RegistryClient],
         *,
         registers: bool,
+        schemas: SchemaSources | None = None,
     ) -> None:
         """Ask nobody yet.
 
@@ -46,8 +47,9 @@ class Contracts:
             folder: that of the project.
             connect: opens the registry.
             registers: whether flows may register what they write.
+            schemas: where schemas come from instead of the folder and the registry.
         """
-        self._spark, self._schemas = spark, SchemaSources(folder / FOLDER, connect)
+        self._spark, self._schemas = spark, schemas or SchemaSources(folder / FOLDER, connect)
         self._registering = Registering(self._schemas, registers=registers)
         self._writers = Writers(self._schemas)
 
