@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf import json_format
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from penstock.engine.contracts.protobuf.reading import StructReader
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
 
     from penstock.engine.contracts.protobuf.descriptors import MessageType
 
@@ -38,6 +39,9 @@ UNFIT = (ValueError, TypeError, ArithmeticError, RecursionError, json_format.Err
 
 _MAX_BYTES = 2**31 - 1
 """Of a record. Arrow's function wants an end: without one it fails on records of a few bytes."""
+
+_CHUNK = 1_000
+"""How many messages are alive at a time; of more, each finds the processor's cache empty."""
 
 _Rows = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -80,22 +84,20 @@ class RecordReader:
             found = values if len(rows) == len(values) else values.take(pa.array(rows))
             fits = pc.starts_with(found, head).to_numpy(zero_copy_only=False)
             here, rows = rows[fits], rows[~fits]
-            if len(here):
-                found = found if fits.all() else found.filter(pa.array(fits))
-                bodies = pc.binary_slice(found, len(head), _MAX_BYTES).to_pylist()
-                self._parse(writer, bodies, here, batch)
+            found = found if fits.all() else found.filter(pa.array(fits))
+            bodies = pc.binary_slice(found, len(head), _MAX_BYTES)
+            for at in range(0, len(here), _CHUNK):
+                some = bodies.slice(at, _CHUNK).to_pylist()
+                self._parse(writer, some, here[at : at + _CHUNK], batch)
         for row in rows:
             batch.refuse(row, _misplaced(writer, values[int(row)].as_py()))
 
     def _parse(self, writer: WrittenBy, bodies: list[bytes], rows: _Rows, batch: _Batch) -> None:
-        arrays = _message_array(self.reader, writer.message)
-        messages = arrays.parsed(bodies)
-        bad = [at for at, message in enumerate(messages) if not isinstance(message, Message)]
-        for at in bad:
-            batch.refuse(rows[at], _not_one(writer, str(messages[at])))
+        messages, bad = _message_array(self.reader, writer.message).parsed(bodies)
+        for at, problem in bad.items():
+            batch.refuse(rows[at], _not_one(writer, problem))
         if bad:
-            rows = np.delete(rows, bad)
-            messages = [message for message in messages if isinstance(message, Message)]
+            rows = np.delete(rows, list(bad))
         self._convert(writer, messages, rows, batch)
 
     def _convert(
@@ -138,13 +140,12 @@ class _Batch:
         return pa.StructArray.from_arrays([self._messages(nothing), told], [MESSAGE, PROBLEM])
 
     def _messages(self, nothing: pa.Array) -> pa.Array:
-        if len(self._arrays) == 1 and len(self._arrays[0]) == self._size:
-            return self._arrays[0]
-        places = np.full(self._size, -1)
-        if self._rows:
-            rows = np.concatenate(self._rows)
-            places[rows] = np.arange(len(rows))
         together = pa.concat_arrays([*self._arrays, nothing])
+        rows = np.concatenate([*self._rows, np.zeros(0, np.int64)])
+        if np.array_equal(rows, np.arange(self._size)):
+            return together
+        places = np.full(self._size, -1)
+        places[rows] = np.arange(len(rows))
         return together.take(pa.array(places, mask=places < 0))
 
 
@@ -156,20 +157,27 @@ class _MessageArray:
         self._class = GetMessageClass(writer)
         self._has_required = has_required(writer)
 
-    def parsed(self, bodies: Sequence[bytes]) -> list[Message | str]:
-        """Return the messages, or what is wrong with their bytes."""
-        try:
-            messages: list[Any] = list(map(self._class.FromString, bodies))
-        except DecodeError:
-            messages = [self._parsed(body) for body in bodies]
-        return [_complete(one) for one in messages] if self._has_required else messages
+    def parsed(self, bodies: Sequence[bytes]) -> tuple[list[Message], dict[int, str]]:
+        """Return the messages; of bytes that are none, what is wrong with them by position."""
+        if not self._has_required:
+            try:
+                return list(map(self._class.FromString, bodies)), {}
+            except DecodeError:
+                pass
+        found = [self._parsed(body) for body in bodies]
+        problems = {at: one for at, one in enumerate(found) if isinstance(one, str)}
+        return [one for one in found if not isinstance(one, str)], problems
 
     def _parsed(self, body: bytes) -> Message | str:
         try:
-            return self._class.FromString(body)
+            message = self._class.FromString(body)
         except DecodeError as error:
             said = str(error).rpartition(": ")[2]  # before it stands the name of the message
             return said[:1].lower() + said[1:]
+        if self._has_required and not message.IsInitialized():
+            missing = message.FindInitializationErrors()  # type: ignore[attr-defined]  # no stub
+            return f"`{missing[0]}` is required and missing"
+        return message
 
     def of(self, messages: Sequence[Message]) -> pa.Array:
         """Return structs; raises one of `UNFIT` if a value fits no column."""
@@ -195,13 +203,6 @@ def _with_inner(message: Descriptor) -> Iterator[Descriptor]:
             seen.add(one.full_name)
             yield one
             waiting += [field.message_type for field in one.fields if field.message_type]
-
-
-def _complete(message: Message | str) -> Message | str:
-    if isinstance(message, str) or message.IsInitialized():
-        return message
-    missing = message.FindInitializationErrors()[0]  # type: ignore[attr-defined]  # stubs lack it
-    return f"`{missing}` is required and missing"
 
 
 def _not_one(writer: WrittenBy, reason: str) -> str:
