@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    TimeType,
 )
 
 from penstock.engine.contracts.errors import UninferrableSchemaError
@@ -43,6 +44,7 @@ _PLAIN: dict[type[DataType], object] = {
     FloatType: "float",
     DoubleType: "double",
     DateType: {"type": "int", "logicalType": "date"},
+    TimeType: {"type": "long", "logicalType": "time-micros"},
     TimestampType: {"type": "long", "logicalType": "timestamp-micros"},
     TimestampNTZType: {"type": "long", "logicalType": "local-timestamp-micros"},
 }

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
+pytestmark = pytest.mark.timeout(300)  # the first plans of a session are slow on a busy machine
+
 EVERY_TYPE = {
     "type": "record",
     "name": "Everything",
@@ -310,7 +312,8 @@ def test_rows_that_avro_has_no_form_for_are_found(spark: SparkSession) -> None:
 def test_a_schema_is_made_for_columns_that_have_none(spark: SparkSession) -> None:
     ddl = (
         "id bigint NOT NULL, name string, price decimal(9,2), at timestamp, day date, tags "
-        "array<string>, sizes map<string,int>, place struct<lat:double,lon:double>, raw binary"
+        "array<string>, sizes map<string,int>, place struct<lat:double,lon:double>, raw binary, "
+        "opens time"
     )
     columns = spark.createDataFrame([], ddl).schema
     made = json.loads(inferred("Order", columns))
