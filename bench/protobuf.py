@@ -1,6 +1,6 @@
 """How fast records of Protobuf become columns, beside a plain consumer in Python.
 
-    python -m bench.protobuf [--records 400000] [--pairs 5]
+    python -m bench.protobuf [--records 300000] [--pairs 5]
 
 Twice: decoding alone, of bytes in memory in one process; and from a topic of four partitions, by a
 consumer that polls record by record, and by Spark with two task slots into the void. The consumer
@@ -70,7 +70,7 @@ PARTITIONS = 4
 def main() -> int:
     """Measure, and print what came out."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--records", type=int, default=400_000)
+    parser.add_argument("--records", type=int, default=300_000)
     parser.add_argument("--pairs", type=int, default=5)
     chosen = parser.parse_args()
     print(describe_machine())
@@ -107,16 +107,17 @@ def compare(what: str, pairs: int, plain: Callable[[], float], ours: Callable[[]
 
 def orders(count: int) -> list[bytes]:
     """Return records as a producer with a registry writes them."""
-    return [HEAD + order(number).SerializeToString() for number in range(count)]
+    kind = order_class()
+    return [HEAD + order(kind, number).SerializeToString() for number in range(count)]
 
 
-def order(number: int) -> Any:  # noqa: ANN401 - a class that is made at run time
+def order(kind: type[Any], number: int) -> Any:  # noqa: ANN401 - a class that is made at run time
     """Return an order with one to three lines."""
     lines = [
         {"sku": f"sku-{number % 997}-{line}", "count": line + 1, "price": 1.5 * line}
         for line in range(number % 3 + 1)
     ]
-    return order_class()(
+    return kind(
         id=number,
         customer=f"customer-{number % 10_007}",
         at={"seconds": 1_700_000_000 + number, "nanos": 1_000_000},

@@ -219,7 +219,7 @@ ROWS: list[tuple[dict[str, str], str | None]] = [
     ({"note": "cast(x'ff' as string)"}, "`note` is not valid UTF-8"),
     ({"at": "timestamp_seconds(300000000000)"}, "`at` is not a time of the years 1 to 9999"),
     ({"took": "make_dt_interval(4000000)"}, "`took` is longer than 10,000 years"),
-    ({"more": "'[1]'"}, "Struct must be in a dict"),
+    ({"more": "'[1]'"}, "`more` is not JSON of `google.protobuf.Struct`: "),
     (
         {
             "id": "'a'",

@@ -157,6 +157,11 @@ def test_rows_that_are_no_messages_are_null_and_have_a_reason() -> None:
 
     assert [one is None for one in written] == [False, *[True] * len(bad), False]
     assert [one is None for one in problems] == [True, *[False] * len(bad), True]
+    assert [one.split(":")[0] for one in problems[4:7]] == [
+        "`json` is not JSON of `google.protobuf.Struct`",
+        "`json` is not JSON of `google.protobuf.Struct`",
+        "`any` is not JSON of `google.protobuf.Any`",
+    ]
 
 
 def test_a_row_without_a_required_field_is_no_message() -> None:

@@ -55,6 +55,14 @@ class SeveralSetError(ValueError):
         super().__init__(f"`{oneof}` is a oneof, and several of its fields are set")
 
 
+class NotJsonError(ValueError):
+    """A text is not the JSON of its message."""
+
+    def __init__(self, value: Value, error: Exception) -> None:
+        kind = message_of(value.field).full_name
+        super().__init__(f"`{value.field.name}` is not JSON of `{kind}`: {error}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordWriter:
     """Writes rows as messages, without the wire prefix."""
@@ -167,21 +175,21 @@ def _values(value: Value, column: pa.Array) -> Values:
         case Form.BOOLEAN | Form.FLOAT | Form.TEXT | Form.BYTES:
             return values
     kind = GetMessageClass(message_of(value.field))
-    return [None if one is None else _message(value.form, kind, one) for one in values]
+    return [None if one is None else _message(value, kind, one) for one in values]
 
 
-def _message(form: Form, kind: type[Message], value: Any) -> Message | None:  # noqa: ANN401 - of any type
-    match form:
+def _message(field: Value, kind: type[Message], value: Any) -> Message | None:  # noqa: ANN401 - of any type
+    match field.form:
         case Form.TIMESTAMP:
             seconds, micros = divmod(value, _SECOND)
             if not FIRST_SECOND <= seconds <= LAST_SECOND:
-                raise OutOfRangeError(str(kind.DESCRIPTOR.name))
+                raise OutOfRangeError(str(field.field.name))
             return kind(seconds=seconds, nanos=micros * 1000)
         case Form.DURATION:
             # Both have the sign of the whole, so it is not `divmod` that divides.
             seconds, micros = divmod(abs(value), _SECOND)
             if seconds > LONGEST_SECONDS:
-                raise OutOfRangeError(str(kind.DESCRIPTOR.name))
+                raise OutOfRangeError(str(field.field.name))
             sign = -1 if value < 0 else 1
             return kind(seconds=sign * seconds, nanos=sign * micros * 1000)
         case Form.DECIMAL:
@@ -189,7 +197,10 @@ def _message(form: Form, kind: type[Message], value: Any) -> Message | None:  # 
         case Form.MARK:
             return kind() if value else None
         case Form.JSON:
-            return _from_json(kind, value)
+            try:
+                return _from_json(kind, value)
+            except UNFIT as error:
+                raise NotJsonError(field, error) from error
         case _:
             return kind(value=value)
 
