@@ -11,7 +11,9 @@ import click
 from penstock.cli.options import cluster_options, connection_of, json_option
 from penstock.cli.projects import (
     checking_driver,
+    declarative_spec,
     declared_pipeline,
+    pipeline_name,
     project_argument,
     project_folder,
     project_settings,
@@ -73,10 +75,13 @@ def _found(file: Path, subject: Subject | None, project: Path | None, settings: 
 
     folder = project_folder(project, settings) / FOLDER
     proposal = load_proposal(file, subject, folder=folder)
-    pipeline = declared_pipeline(project, settings)
+    # Mistakes in a project are told at once; one that Spark has to load must wait for it.
+    is_declarative = declarative_spec(project, settings) is not None
+    loaded = None if is_declarative else declared_pipeline(project, settings)
     with progress() as emit:
         known = look_around(proposal, settings, lambda: connection_of(settings), emit)
-    with checking_driver(settings, pipeline.name) as driver:
+    with checking_driver(settings, pipeline_name(project, settings)) as driver:
+        pipeline = loaded or declared_pipeline(project, settings, session=driver.session)
         return impact_of(proposal, pipeline, driver.session(), known, lambda: registry_of(settings))
 
 

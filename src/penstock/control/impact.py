@@ -40,7 +40,7 @@ class Verdict(StrEnum):
     """It can be analyzed; there is no schema of today to compare with."""
 
     UNKNOWN = "unknown"
-    """It cannot be analyzed today either."""
+    """It cannot be analyzed today either, or is declarative."""
 
 
 class FlowsWouldBreakError(PenstockError):

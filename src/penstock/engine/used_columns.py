@@ -18,7 +18,7 @@ from penstock.pipeline import RECORD_COLUMN, Contract, Lookup, Topic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from penstock.pipeline import Pipeline
 
@@ -55,10 +55,19 @@ def used_columns(
     something is made of it.
     """
     plan = _analyzed(frame)
-    wanted = {id_ for id_, name in _columns(plan) if name != RECORD_COLUMN}
-    needed = _needed(plan, wanted)
+    wanted = plan.outputSet()
+    if RECORD_COLUMN in frame.columns:
+        record = plan.output().apply(frame.columns.index(RECORD_COLUMN))
+        wanted = getattr(wanted, "$minus")(record)  # as Scala calls its operator `-`
+    needed = _Sets(frame.sparkSession).needed(plan, wanted)
+    plans = {name: _analyzed(source) for name, source in inputs.items()}
+    copied = _copied(plan, plans)
     return {
-        name: tuple(column for id_, column in _columns(_analyzed(source)) if id_ in needed)
+        name: tuple(
+            column
+            for attribute, column in zip(_items(plans[name].output()), source.columns, strict=True)
+            if name in copied or needed.contains(attribute)
+        )
         for name, source in inputs.items()
     }
 
@@ -121,42 +130,61 @@ def _reads(topic: Topic, used: Iterable[str]) -> Iterator[SubjectRead]:
         )
 
 
-def _needed(node: Any, wanted: set[int]) -> set[int]:  # noqa: ANN401 - an object of the JVM
-    """Return the ids of all columns, here and below, that the `wanted` ones depend on."""
-    needed = set(wanted)
-    for child, below in _wanted_below(node, wanted):
-        needed |= _needed(child, below)
-    return needed
+class _Sets:
+    """Follows sets of columns down a plan.
+
+    The sets stay in the JVM: a call for each column of each operator would take seconds.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - the only way in
+
+    def needed(self, node: Any, wanted: Any) -> Any:  # noqa: ANN401 - objects of the JVM
+        """Return all columns, here and below, that the `wanted` ones depend on."""
+        below = self._wanted_below(node, wanted)
+        found = [
+            self.needed(child, child.outputSet() if below is None else below)
+            for child in _items(node.children())
+        ]
+        return self._union([wanted, *found])
+
+    def _wanted_below(self, node: Any, wanted: Any) -> Any | None:  # noqa: ANN401 - objects of the JVM
+        """Return what `node` needs of its inputs; None: everything."""
+        match str(node.nodeName()):
+            case "Project" | "Aggregate" if node.outputSet().subsetOf(wanted):
+                return node.references()
+            case "Project":
+                return self._references(_chosen(node.projectList(), wanted))
+            case "Aggregate":
+                chosen = _chosen(node.aggregateExpressions(), wanted)
+                return self._references([*chosen, *_items(node.groupingExpressions())])
+            case operator if operator in _PASSING:
+                return self._union([wanted, node.references()])
+            case _:
+                return None
+
+    def _references(self, expressions: Iterable[Any]) -> Any:  # noqa: ANN401 - an object of the JVM
+        return self._union([expression.references() for expression in expressions])
+
+    def _union(self, sets: list[Any]) -> Any:  # noqa: ANN401 - an object of the JVM
+        catalyst = self._jvm.org.apache.spark.sql.catalyst.expressions
+        return catalyst.AttributeSet.fromAttributeSets(self._jvm.PythonUtils.toSeq(sets))
 
 
-def _wanted_below(node: Any, wanted: set[int]) -> Iterator[tuple[Any, set[int]]]:  # noqa: ANN401 - an object of the JVM
-    children = _items(node.children())
-    match str(node.nodeName()):
-        case "Project":
-            below = _references(_chosen(node.projectList(), wanted))
-        case "Aggregate":
-            chosen = _chosen(node.aggregateExpressions(), wanted)
-            below = _references([*chosen, *_items(node.groupingExpressions())])
-        case operator if operator in _PASSING:
-            below = wanted | _references([node])
-        case _:
-            yield from ((child, {id_ for id_, _ in _columns(child)}) for child in children)
-            return
-    yield from ((child, below) for child in children)
+def _chosen(expressions: Any, wanted: Any) -> list[Any]:  # noqa: ANN401 - objects of the JVM
+    return [item for item in _items(expressions) if wanted.contains(item)]
 
 
-def _chosen(expressions: Any, wanted: set[int]) -> list[Any]:  # noqa: ANN401 - a Scala sequence
-    return [item for item in _items(expressions) if int(item.exprId().id()) in wanted]
-
-
-def _references(items: Iterable[Any]) -> set[int]:
-    """Return the ids of the columns that expressions, or an operator, look at."""
-    found = (column for item in items for column in _items(item.references().toSeq()))
-    return {int(column.exprId().id()) for column in found}
-
-
-def _columns(node: Any) -> list[tuple[int, str]]:  # noqa: ANN401 - an object of the JVM
-    return [(int(item.exprId().id()), str(item.name())) for item in _items(node.output())]
+def _copied(plan: Any, inputs: Mapping[DatasetName, Any]) -> set[DatasetName]:  # noqa: ANN401 - objects of the JVM
+    """Return the inputs that are in the plan a second time, where their columns have other ids."""
+    known = [(name, leaf) for name, item in inputs.items() for leaf in _items(item.collectLeaves())]
+    found = set()
+    for leaf in _items(plan.collectLeaves()):
+        if any(leaf.outputSet().subsetOf(other.outputSet()) for _, other in known):
+            continue
+        columns = list(leaf.schema().fieldNames())
+        found |= {name for name, other in known if list(other.schema().fieldNames()) == columns}
+    return found
 
 
 def _analyzed(frame: DataFrame) -> Any:  # noqa: ANN401 - an object of the JVM

@@ -6,16 +6,20 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F
 
 import penstock as ps
 from penstock.control.impact import Verdict
 from penstock.control.proposals import Surroundings, impact_of, load_proposal
 from penstock.engine.events import FlowStarted, SubjectRead
-from penstock.names import Subject
+from penstock.engine.used_columns import used_columns
+from penstock.names import DatasetName, Subject
 from penstock.registry.client import RegistryUnavailableError
 from support.projects import project
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -149,6 +153,48 @@ def test_each_flow_is_told_what_it_uses_and_what_becomes_of_it(
     )
     assert "email" in problem.message
     assert (found["mail"].read, found["mail"].written) == (("customers",), ())
+
+
+SHAPES: dict[str, tuple[str, Callable[[DataFrame, DataFrame], DataFrame]]] = {
+    "all": ("a,b,c,d,_record", lambda x, _: x.selectExpr("*", "_record.offset")),
+    "all but where it came from": ("a,b,c,d", lambda x, _: x),
+    "columns on the way": ("a", lambda x, _: x.withColumn("e", F.col("b") + 1).select("a")),
+    "condition": ("a,b", lambda x, _: x.where("b > 1").select("a")),
+    "aggregate": ("a,b", lambda x, _: x.groupBy("a").agg(F.sum("b"), F.max("c")).drop("max(c)")),
+    "union": ("a", lambda x, y: x.select("a").union(y.select("b"))),
+    "used twice": ("a,b,c,d,_record", lambda x, _: x.select("a").union(x.select("b"))),
+    "join": ("a,b", lambda x, y: x.join(F.broadcast(y), "a").select(x.b, y.c)),
+    "using": ("a,b,c,d", lambda x, y: x.join(y.select("a"), "a", "left").drop("_record")),
+    "explode": ("a,d", lambda x, _: x.select("a", F.explode("d")).select("a")),
+    "window": ("a,b", lambda x, _: x.select("a", F.row_number().over(Window.orderBy("b")))),
+    "python": (
+        "a,b,c,d,_record",
+        lambda x, _: x.mapInArrow(lambda rows: rows, "a int").select("a"),
+    ),
+    "view": ("a,b,c,d,_record", lambda x, _: viewed(x, "select a from v")),
+    "common table": ("a", lambda x, _: viewed(x.select("a"), "with w as (table v) table w")),
+    "alias": ("a", lambda x, _: x.alias("l").select("l.a").distinct().orderBy("a").limit(3)),
+    "duplicates": ("a,b", lambda x, _: x.dropDuplicates(["b"]).select("a")),
+    "nothing": ("", lambda x, _: x.select(F.lit(1))),
+}
+
+
+def viewed(frame: DataFrame, query: str) -> DataFrame:
+    frame.createOrReplaceTempView("v")
+    return frame.sparkSession.sql(query)
+
+
+def test_columns_are_used_that_the_result_depends_on(spark: SparkSession) -> None:
+    columns = "a int, b int, c int, d array<int>, _record struct<offset: bigint>"
+    one, other = spark.createDataFrame([], columns), spark.createDataFrame([], columns)
+    inputs = {DatasetName("one"): one, DatasetName("other"): other}
+
+    found = {
+        name: ",".join(used_columns(make(one, other), inputs)[DatasetName("one")])
+        for name, (_, make) in SHAPES.items()
+    }
+
+    assert found == {name: used for name, (used, _) in SHAPES.items()}
 
 
 def line_of(folder: Path, text: str) -> int:

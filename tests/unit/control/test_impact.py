@@ -17,6 +17,7 @@ from penstock.control.impact import (
 )
 from penstock.control.proposals import NoSubjectError, load_proposal
 from penstock.control.status import Rates, Totals
+from penstock.control.status_fold import Identity, StatusFold
 from penstock.control.status_records import (
     FlowRecord,
     PipelineState,
@@ -25,7 +26,7 @@ from penstock.control.status_records import (
 )
 from penstock.control.supervision import FlowState
 from penstock.engine.analysis_errors import NotAnalyzedError
-from penstock.engine.events import SubjectRead
+from penstock.engine.events import FlowStarted, SubjectRead
 from penstock.engine.outcomes import FlowOutcome, FlowTrial
 from penstock.names import DatasetName, FlowName, PipelineName, Subject, TopicName
 from penstock.pipeline import Flow, Topic
@@ -168,6 +169,19 @@ def test_what_breaks_elsewhere_is_named_with_its_pipeline(tmp_path: Path) -> Non
     )
 
     assert impact.broken == ("welcome", "b/invoice")
+
+
+def test_what_a_flow_said_at_its_last_start_is_published() -> None:
+    identity = Identity(pipeline=SHOP, driver=driver(), epoch=4, profile="local")
+    fold = StatusFold(identity, at=NOON)
+    fold.begin([FLOW.name], at_first=FlowState.STARTING, at=NOON)
+    uses = (read(id="int"),)
+
+    fold.apply(
+        FlowStarted(flow=FLOW.name, at=NOON, query_id="8f4f", resumed_batch=None, reads=uses)
+    )
+
+    assert [flow.reads for flow in fold.record(NOON).flows] == [uses]
 
 
 def test_a_record_of_a_driver_that_does_not_say_what_it_uses_can_be_read() -> None:
