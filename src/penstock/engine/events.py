@@ -83,6 +83,8 @@ class BatchFinished:
     state_bytes: int = 0
     dropped_late: int = 0
     undecodable: Mapping[DatasetName, int] = field(default_factory=dict)
+    refused_rows: int = 0
+    """Rows that no topic takes, which are dead letters and not among `output_rows`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.listener import (
 from penstock.engine.checkpoints import offsets_of
 from penstock.engine.decoding import METRIC_PREFIX
 from penstock.engine.events import BatchFinished, FlowIdle, SourceProgress
-from penstock.engine.writing import OUTPUT_METRIC
+from penstock.engine.writing import OUTPUT_METRIC, REFUSED_METRIC
 from penstock.names import DatasetName, FlowName, TopicName
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ def batch_finished(
         batch_id=progress.batchId,
         input_rows=progress.numInputRows,
         output_rows=_output_rows(progress),
+        refused_rows=_observed(progress, REFUSED_METRIC) or 0,
         seconds=milliseconds / 1000,
         phases=dict(progress.durationMs),
         sources=tuple(_sources(progress, datasets)),
@@ -168,9 +169,13 @@ def _sources(
 
 def _output_rows(progress: StreamingQueryProgress) -> int | None:
     if progress.sink.numOutputRows >= 0:
-        return progress.sink.numOutputRows
+        return progress.sink.numOutputRows - (_observed(progress, REFUSED_METRIC) or 0)
     # Sinks that do not count: their rows are observed.
-    observed = progress.observedMetrics.get(OUTPUT_METRIC)
+    return _observed(progress, OUTPUT_METRIC)
+
+
+def _observed(progress: StreamingQueryProgress, metric: str) -> int | None:
+    observed = progress.observedMetrics.get(metric)
     rows = None if observed is None else observed.asDict().get("rows")
     return None if rows is None else int(rows)
 

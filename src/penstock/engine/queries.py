@@ -43,7 +43,13 @@ from penstock.engine.data_loss import (
     with_new_ids,
 )
 from penstock.engine.dead_letters import write_dead_letters, write_file_dead_letters
-from penstock.engine.events import BatchFinished, DataLost, FlowIdle, FlowStarted
+from penstock.engine.events import (
+    BatchFinished,
+    DataLost,
+    DeadLettersWritten,
+    FlowIdle,
+    FlowStarted,
+)
 from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
 from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
@@ -422,6 +428,7 @@ class FlowQuery:
             case BatchFinished():
                 self._quarantine.look_at(event)
                 self._context.notify(event)
+                self._tell_refused(event)
                 with self._changed:
                     self._batches_done += 1
                     self._changed.notify_all()
@@ -431,6 +438,19 @@ class FlowQuery:
                 with self._changed:
                     self._ended = True
                     self._changed.notify_all()
+
+    def _tell_refused(self, batch: BatchFinished) -> None:
+        if batch.refused_rows:
+            self._context.notify(
+                DeadLettersWritten(
+                    flow=self.flow.name,
+                    at=batch.at,
+                    dataset=next(iter(self.flow.targets.values())),
+                    topic=self._context.pipeline.dead_letters,
+                    batch_id=batch.batch_id,
+                    count=batch.refused_rows,
+                )
+            )
 
     def _fail(self, error: Exception) -> None:
         """Stop because work beside the query failed; called by the threads that do it."""

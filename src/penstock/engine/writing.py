@@ -61,6 +61,9 @@ OUTPUT_METRIC = "penstock-output"
 No dataset can be called so that its metric has this name.
 """
 
+REFUSED_METRIC = "penstock-refused"
+"""What a batch observed of rows that no topic takes, which are dead letters (`rows`)."""
+
 _PROBLEM = "__problem"
 """Why a row cannot be written, null for those that can."""
 
@@ -236,7 +239,7 @@ def judged(
 ) -> DataFrame:
     """Return the records of a topic; of rows that its schema does not allow, dead letters."""
     schema = frame.schema
-    rows = frame.select("*", problem.alias(_PROBLEM))
+    rows = _counted(frame.select("*", problem.alias(_PROBLEM)))
     good = named(_PROBLEM).isNull()
     own = _own_headers(schema)
     lost = _lost_headers(frame, own, flow, named(_PROBLEM))
@@ -255,7 +258,7 @@ def routed(
     """Return the records of each row's topic; of rows that no topic can take, dead letters."""
     schema = frame.schema
     problem = _problem_by_route(schema, topics)
-    frame = frame.select("*", problem.alias(_PROBLEM))
+    frame = _counted(frame.select("*", problem.alias(_PROBLEM)))
     good = named(_PROBLEM).isNull()
 
     def by_route(known: Mapping[str, Column], unknown: Column) -> Column:
@@ -277,6 +280,11 @@ def routed(
     )
 
 
+def _counted(rows: DataFrame) -> DataFrame:
+    """Return `rows`; each batch tells how many of them nobody takes."""
+    return rows.observe(REFUSED_METRIC, F.count(_PROBLEM).alias("rows"))
+
+
 def _problem_by_route(schema: StructType, topics: Mapping[str, Topic]) -> Column:
     route = F.coalesce(named(ROUTE_COLUMN), F.lit("null"))
     problem = F.concat(F.lit("unknown route `"), route, F.lit("`"))
@@ -295,7 +303,8 @@ def _own_headers(schema: StructType) -> Column:
 
 
 def _row(schema: StructType) -> Column:
-    return F.to_json(F.struct(*(named(name) for name in schema.names))).cast("binary")
+    own = [named(name) for name in schema.names if name not in (RECORD_COLUMN, HEADERS_COLUMN)]
+    return F.to_json(F.struct(*own)).cast("binary")
 
 
 def _lost_headers(frame: DataFrame, own: Column, flow: Flow, reason: Column) -> Column:

@@ -17,6 +17,7 @@ from penstock.engine.contracts.errors import (
     UnknownSchemaError,
     UnknownSchemaIdError,
 )
+from penstock.engine.events import DeadLettersWritten
 from penstock.names import Subject
 from penstock.pipeline import Continuously
 from penstock.registry.client import RegistryAddress, RegistryClient, RegistryUnavailableError
@@ -192,6 +193,9 @@ def test_what_a_flow_writes_is_registered_once_and_others_read_it(
         {"id": 1, "email": "a"},
         {"id": 3, "email": None},
     ]
+    (told,) = lab.told(DeadLettersWritten)
+    assert (told.count, told.dataset, told.topic) == (1, target.name, dead_letters)
+    assert sum(batch.output_rows or 0 for batch in lab.batches()) == 2
     (letter,) = lab.records(dead_letters)
     assert json.loads(letter.value or b"") == {"email": "b"}
     headers = dict(letter.headers)
