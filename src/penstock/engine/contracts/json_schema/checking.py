@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from penstock.schemas.json_schema.shapes import Items, Number, Text
 
 _OBJECT, _ARRAY, _MAP = "struct<>", "array<variant>", "map<string,variant>"
+_ANY_ARRAY = "array<struct<>>"
+"""The type of any array that costs the least: what is no object in it is null."""
+
 _WORDS = {
     Kind.TEXT: "a string",
     Kind.DATE: "a string",
@@ -74,13 +77,71 @@ def date_in(text: Column) -> Column:
 def timestamp_in(text: Column) -> Column:
     """Return the time in a text as RFC 3339 writes it, null if it is none; without zone: UTC."""
     is_time = text.rlike(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,30})?([Zz]|[+-]\d\d:\d\d)?\z")
-    has_zone = text.rlike(r"([Zz]|[+-]\d\d:\d\d)\z")
-    zoned = F.when(has_zone, F.upper(text)).otherwise(F.concat(F.upper(text), F.lit("Z")))
+    upper = F.upper(text)
+    has_zone = upper.endswith("Z") | F.substring(text, -6, 1).isin("+", "-")
+    zoned = F.when(has_zone, upper).otherwise(F.concat(upper, F.lit("Z")))
     return F.when(is_time, zoned.try_cast("timestamp"))
 
 
-def _broken(field: Field, place: Place) -> Iterator[Column]:
-    yield from _wrong_type(field, place)
+def _broken(field: Field, place: Place, *, required: bool = False) -> Iterator[Column]:
+    """Yield the rules in order; most values are of their usual type, which is one look."""
+    usual = _is_usual(field.kind, place)
+    unusual = [*_missing(place)] if required else []
+    unusual += [] if field.unrestricted else _wrong_type(field, place)
+    inside = [*_rules(field, place)]
+    if usual is None:
+        yield from unusual
+        yield from inside
+    elif field.kind in (Kind.ARRAY, Kind.MAP, Kind.STRUCT):
+        yield F.when(~usual, F.coalesce(*unusual)).otherwise(
+            F.coalesce(*inside, F.lit(None).cast("string"))
+        )
+    else:
+        yield F.when(~usual, F.coalesce(*unusual))
+        yield from inside
+
+
+def _is_usual(kind: Kind, place: Place) -> Column | None:
+    """Tell whether a value is as most are, never null; None if there is no usual type."""
+    match kind:
+        case Kind.TEXT | Kind.DATE | Kind.TIMESTAMP:
+            return place.type_name().eqNullSafe("STRING")
+        case Kind.INTEGER:
+            return place.type_name().eqNullSafe("BIGINT")
+        case Kind.BOOLEAN:
+            return place.type_name().eqNullSafe("BOOLEAN")
+        case Kind.NUMBER:
+            return F.coalesce(place.type_name().startswith("DECIMAL"), F.lit(False))  # noqa: FBT003 - a literal of Spark
+        case Kind.ARRAY:
+            return place.as_type(_ANY_ARRAY).isNotNull()
+        case Kind.MAP | Kind.STRUCT:
+            return place.as_type(_OBJECT).isNotNull()
+        case Kind.JSON:
+            return None
+
+
+def _missing(place: Place) -> Iterator[Column]:
+    yield F.when(place.variant().isNull(), place.told(" is missing"))
+
+
+def _wrong_type(field: Field, place: Place) -> Iterator[Column]:
+    """Yield what is wrong with a value that is not of the usual type."""
+    right = F.lit(False)  # noqa: FBT003 - a literal of Spark
+    if field.kind not in (Kind.ARRAY, Kind.MAP, Kind.STRUCT):
+        right = _is_one_of(field.types, place)
+    elif field.nullable:
+        right = F.is_variant_null(place.variant())
+    told = place.told(" is ", _found(place), f", not {_wanted(field)}")
+    yield F.when(place.variant().isNotNull() & ~right, told)
+    if field.kind is Kind.INTEGER:
+        lost = (place.type_name() != "VOID") & place.as_type("bigint").isNull()
+        yield F.when(lost, place.told(" does not fit into 64 bits"))
+    if field.kind is Kind.NUMBER:
+        infinite = F.abs(place.as_type("double")) == math.inf
+        yield F.when(infinite, place.told(" does not fit into 64 bits"))
+
+
+def _rules(field: Field, place: Place) -> Iterator[Column]:
     yield from _not_allowed(field, place)
     match field.kind:
         case Kind.TEXT:
@@ -96,40 +157,15 @@ def _broken(field: Field, place: Place) -> Iterator[Column]:
         case Kind.ARRAY:
             yield from _array_rules(field, place)
         case Kind.MAP | Kind.STRUCT:
-            inside = [*_object_rules(field, place)]
-            if inside:
-                yield F.when(place.as_type(_OBJECT).isNotNull(), F.coalesce(*inside))
+            yield from _object_rules(field, place)
         case Kind.BOOLEAN | Kind.JSON:
             pass
-
-
-def _wrong_type(field: Field, place: Place) -> Iterator[Column]:
-    if field.unrestricted:
-        return
-    match field.kind:
-        case Kind.MAP | Kind.STRUCT:
-            right = place.as_type(_OBJECT).isNotNull()
-        case Kind.ARRAY:
-            right = place.as_type(_ARRAY).isNotNull()
-        case _:
-            right = _is_one_of(field.types, place)
-    if field.nullable:
-        right = right | F.is_variant_null(place.variant())
-    told = place.told(" is ", _found(place), f", not {_wanted(field)}")
-    yield F.when(place.variant().isNotNull() & ~right, told)
-    if field.kind is Kind.INTEGER:
-        lost = (place.type_name() != "VOID") & place.as_type("bigint").isNull()
-        yield F.when(lost, place.told(" does not fit into 64 bits"))
-    if field.kind is Kind.NUMBER:
-        infinite = F.abs(place.as_type("double")) == math.inf
-        yield F.when(infinite, place.told(" does not fit into 64 bits"))
 
 
 def _is_one_of(types: frozenset[JsonType], place: Place) -> Column:
     """Tell whether a scalar, or a value of several types, is of one of `types`."""
     found = place.type_name()
-    names = [name for kind, name in _NAMES.items() if kind in types]
-    right = found.isin(names)
+    right = found.isin([name for kind, name in _NAMES.items() if kind in types])
     for kind, prefix in _PREFIXES.items():
         if kind in types:
             right = right | found.startswith(prefix)
@@ -263,9 +299,8 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _array_rules(field: Field, place: Place) -> Iterator[Column]:
-    array = place.as_type(_ARRAY)
     for items in field.items:
-        yield from _count_rules(items, F.array_size(array), place)
+        yield from _count_rules(items, F.array_size(place.as_type(_ANY_ARRAY)), place)
     element = field.element
     if element is None or element.unrestricted:
         return
@@ -274,7 +309,7 @@ def _array_rules(field: Field, place: Place) -> Iterator[Column]:
         pointer = (*place.pointer, "/", index.cast("string"))
         return broken(element, Place(root=value, pointer=pointer))
 
-    yield first_of(F.transform(array, broken_at))
+    yield first_of(F.transform(place.as_type(_ARRAY), broken_at))
 
 
 def _count_rules(items: Items, size: Column, place: Place) -> Iterator[Column]:
@@ -287,13 +322,15 @@ def _count_rules(items: Items, size: Column, place: Place) -> Iterator[Column]:
 
 
 def _object_rules(field: Field, place: Place) -> Iterator[Column]:
+    named = {member.name for member in field.members}
     for name in field.required:
-        child = place.child(name)
-        yield F.when(child.variant().isNull(), child.told(" is missing"))
+        if name not in named:
+            yield from _missing(place.child(name))
     for names in field.closed:
         yield _unknown_property(names, place)
     for member in field.members:
-        yield from _broken(member.field, place.child(member.name))
+        required = member.name in field.required
+        yield from _broken(member.field, place.child(member.name), required=required)
     element = field.element
     if element is not None and not element.unrestricted:
 
