@@ -213,7 +213,7 @@ def test_other_rules_are_checked_in_batches(spark: SparkSession) -> None:
     assert runs_python(found)
 
 
-RULES: dict[str, dict[str, Any]] = {
+RULES: dict[str, Any] = {
     "text": {"type": "string", "minLength": 1, "maxLength": 3},
     "dots": {"type": "string", "pattern": "^a.c$"},
     "part": {"type": "string", "pattern": "[0-9]{2}|x|[^ -~]"},
