@@ -62,9 +62,10 @@ class Counting:
     def await_progress(self) -> None:
         """Return when another ten writes were acknowledged."""
         enough = len(self.acknowledged) + 10
-        eventually(lambda: len(self.acknowledged) >= enough, within_seconds=60)
+        eventually(lambda: len(self.acknowledged) >= enough, within_seconds=100)
 
 
+@pytest.mark.timeout(400)
 def test_nothing_that_was_acknowledged_is_lost_when_the_broker_restarts(
     kafka: KafkaCluster,
 ) -> None:

@@ -77,7 +77,9 @@ class FlowLab:
         """Return the declaration of a topic that there is."""
         return Topic(name=DatasetName(name), kafka_name=kafka_name, origin=ORIGIN, **settings)
 
-    def send(self, topic: Topic, values: Iterable[str], *, partition: int | None = None) -> None:
+    def send(
+        self, topic: Topic, values: Iterable[str | bytes], *, partition: int | None = None
+    ) -> None:
         """Send records without keys."""
         records = [Sent(value=value, partition=partition) for value in values]
         send(self.kafka.connection, topic.kafka_name, records)

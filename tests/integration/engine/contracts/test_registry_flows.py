@@ -22,17 +22,17 @@ from penstock.names import Subject
 from penstock.pipeline import Continuously
 from penstock.registry.client import RegistryAddress, RegistryClient, RegistryUnavailableError
 from penstock.schemas import Level, SchemaText, SchemaType
+from support.flow_runs import FlowLab
 from support.producing import Sent, send
 from support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
-    from penstock.pipeline import Topic
-    from support.flow_runs import FlowLab
+    from penstock.pipeline import RegistryFormat, Topic
 
 V1 = {
     "type": "record",
@@ -244,3 +244,69 @@ def test_flows_may_be_kept_from_registering(registered: FlowLab, registry: Regis
     registered.send(source, ['{"id": 5}'])
     registered.run(lambda source: source.select("id"), source, into=target)
     assert len(registered.records(target.kafka_name)) == 1
+
+
+@pytest.mark.parametrize("declare", [ps.avro, ps.json_schema, ps.protobuf])
+def test_each_format_is_written_with_a_schema_of_its_own_and_read_back(
+    registered: FlowLab, registry: RegistryClient, declare: Callable[[], RegistryFormat]
+) -> None:
+    """What cannot be read of it is a dead letter, also when only its id is wrong."""
+    lab = registered
+    dead_letters = lab.dead_letters()
+    ddl = "id bigint, name string, at timestamp, tags array<string>"
+    source = lab.topic("source", value=ps.json(ddl))
+    between = lab.topic("between", value=declare(), partition_count=1)
+    target = lab.topic("target", value=ps.json(ddl))
+    rows = [
+        {"id": 1, "name": "a", "at": "2026-05-01T00:00:00.250000Z", "tags": ["x", "y"]},
+        {"id": 2, "name": None, "at": "2026-05-02T00:00:00.000000Z", "tags": []},
+    ]
+    lab.send(source, [json.dumps(row) for row in rows])
+
+    lab.run(lambda source: source.select("id", "name", "at", "tags"), source, into=between)
+    assert registry.versions(subject(between)) == [1]
+    lab.send(between, [b"\x00\x00", b"\x00\x7f\xff\xff\xffgarbage"])
+    reading = FlowLab(lab.spark, lab.kafka, lab.folder / "reading", lab.name)
+    reading.registry_url = lab.registry_url
+    for _ in range(2):  # the id must be asked for first
+        query = reading.query(
+            lambda between: between.select("id", "name", "at", "tags"), between, into=target
+        )
+        query.start()
+        assert query.await_end(110)
+    reading.close()
+
+    assert query.failure is None
+    # The batch that met the unknown id had sent what came before it: at least once.
+    found = {row["id"]: row for row in lab.rows(target)}
+    assert list(found.values()) == rows
+    reasons = [dict(item.headers)["penstock.reason"] for item in lab.records(dead_letters)]
+    assert sorted(reason or b"" for reason in reasons) == [
+        b"value is not in a registry's wire format",
+        b"value: schema id 2147483647 is not in the registry",
+    ]
+
+
+def test_subjects_by_the_name_of_the_record_and_versions_of_choice(
+    registered: FlowLab, registry: RegistryClient
+) -> None:
+    lab = registered
+    name = f"Customer{lab.name}"
+    old, new = V1 | {"name": name}, V2 | {"name": name}
+    customers = lab.topic("customers", value=ps.avro(name, subject_names="record", version=1))
+    out = lab.topic("out", value=ps.json("id int, fax string"))
+    first = registry.register(Subject(name), text(old))
+    second = registry.register(Subject(name), text(new))
+    records = [
+        record(first, old, {"id": 1, "fax": "12"}),
+        record(second, old | new, {"id": 2, "email": "b"}),
+    ]
+    dead_letters = lab.dead_letters()
+    send(lab.kafka.connection, customers.kafka_name, records)
+
+    lab.run(lambda customers: customers.select("id", "fax"), customers, into=out)
+
+    assert lab.rows(out) == [{"id": 1, "fax": "12"}]
+    (letter,) = lab.records(dead_letters)
+    reason = dict(letter.headers)["penstock.reason"] or b""
+    assert reason.startswith(f"value: schema id {second} cannot be resolved".encode())
