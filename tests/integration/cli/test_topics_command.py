@@ -76,10 +76,8 @@ def test_a_list_as_json_has_every_field(penstock: PenstockInProcess, topic: Topi
 
 def test_internal_topics_are_listed_on_request(penstock: PenstockInProcess) -> None:
     assert penstock("topics", "list", "_penstock.probe", "--json").json == []
-    assert [
-        entry["name"]
-        for entry in penstock("topics", "list", "_penstock.*", "--internal", "--json").json
-    ] == ["_penstock.probe"]
+    listed = penstock("topics", "list", "_penstock.*", "--internal", "--json").json
+    assert "_penstock.probe" in [entry["name"] for entry in listed]
 
 
 def test_a_topic_is_described_with_partitions_and_configs(
