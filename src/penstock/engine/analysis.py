@@ -131,7 +131,8 @@ class _Analysis:
         What is declared about the columns of such a topic could not be checked before. Topics that
         are not in `only` stay as they are; None: all are resolved.
         """
-        read = {item.name for flow in self._pipeline.flows for item in self._pipeline.sources(flow)}
+        flows = self._pipeline.flows
+        read = {name for flow in flows for name in _names_read(self._pipeline, flow)}
         datasets: list[Dataset] = []
         for dataset in self._pipeline.datasets:
             datasets.append(dataset)
@@ -254,11 +255,15 @@ def _activate(session: SparkSession) -> None:
 
 def _names(pipeline: Pipeline, flow: Flow) -> Iterator[DatasetName]:
     """Return every dataset that `flow` touches, each as often as it does."""
+    yield from _names_read(pipeline, flow)
+    yield from flow.targets.values()
+
+
+def _names_read(pipeline: Pipeline, flow: Flow) -> Iterator[DatasetName]:
     for source in pipeline.sources(flow):
         yield source.name
         if isinstance(source, Lookup) and isinstance(source.source, str):
             yield pipeline.dataset(source.source).name
-    yield from flow.targets.values()
 
 
 def _explained(err: PenstockError, pipeline: Pipeline) -> PenstockError:

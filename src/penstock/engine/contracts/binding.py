@@ -12,6 +12,7 @@ from penstock.engine.contracts.errors import UnknownSchemaError
 from penstock.engine.contracts.registering import Registering
 from penstock.engine.contracts.sources import SchemaSources, Side
 from penstock.engine.contracts.writers import Writers
+from penstock.engine.schemas import fits
 from penstock.names import DatasetName, Subject
 from penstock.pipeline import RESERVED_COLUMNS, Avro, Contract, JsonSchema, Lookup, Protobuf, Topic
 from penstock.registry.project import FOLDER
@@ -117,7 +118,9 @@ class Contracts:
 
     def _declared(self, side: Side, *, is_read: bool) -> RecordFormat:
         found = self._required(side) if is_read else self._schemas.find(side)
-        return side.format if found is None else self._contract(side, found)
+        if found is None or not (is_read or found.is_declared_by(side)):
+            return side.format  # what flows write into it says what it holds
+        return self._contract(side, found)
 
     def _required(self, side: Side) -> FoundSchema:
         found = self._schemas.find(side)
@@ -146,19 +149,31 @@ class Contracts:
         return self._writers.added_to(self._contract(side, found), found.schema)
 
     def _writable(self, side: Side, columns: StructType) -> Contract:
-        found = self._schemas.find(side) or self._inferred(side, columns)
+        found = self._schemas.find(side)
+        if found is None or not found.is_declared_by(side):
+            found = self._grown(side, found, columns)
         contract = self._contract(side, found)
         return replace(contract, written=self._registering.registered(side, contract, found))
 
-    def _inferred(self, side: Side, columns: StructType) -> FoundSchema:
-        """Return a schema for what a flow writes into a topic that has none."""
+    def _grown(self, side: Side, latest: FoundSchema | None, columns: StructType) -> FoundSchema:
+        """Return a schema for what a flow writes: the latest if it has the columns, else its own."""
         names = [
             name
             for name in (side.topic.key if side.is_key else columns.names)
             if name not in RESERVED_COLUMNS
         ]
         chosen = StructType([columns[name] for name in names])
+        if latest is not None and self._takes(side, latest, chosen):
+            return latest
         return formats.inferred(side, chosen)
+
+    def _takes(self, side: Side, latest: FoundSchema, chosen: StructType) -> bool:
+        held = formats.columns(latest.schema, self._spark, side.format)
+        if side.is_key and held.names == ["value"] and len(chosen) == 1:
+            return fits(chosen[0].dataType, held[0].dataType)
+        return set(held.names) == set(chosen.names) and all(
+            fits(field.dataType, held[field.name].dataType) for field in chosen
+        )
 
 
 def _with_topics(

@@ -68,6 +68,11 @@ class FoundSchema:
     file: SchemaFile | None = None
     registered: RegisteredSchema | None = None
 
+    def is_declared_by(self, side: Side) -> bool:
+        """Whether the project says that this is the schema; else it is what is there so far."""
+        named = side.format.schema is not None or side.format.version is not None
+        return named or self.file is not None
+
     @property
     def as_writer(self) -> WriterSchema:
         """The schema as contracts hold it."""

@@ -310,3 +310,19 @@ def test_subjects_by_the_name_of_the_record_and_versions_of_choice(
     (letter,) = lab.records(dead_letters)
     reason = dict(letter.headers)["penstock.reason"] or b""
     assert reason.startswith(f"value: schema id {second} cannot be resolved".encode())
+
+
+def test_a_schema_that_nobody_wrote_grows_with_the_columns_of_the_flow(
+    registered: FlowLab, registry: RegistryClient
+) -> None:
+    lab = registered
+    source = lab.topic("source", value=ps.json("id bigint, name string"))
+    target = lab.topic("target", value=ps.avro())
+    for columns in (["id"], ["id"], ["id", "name"]):
+        lab.send(source, ['{"id": 1, "name": "a"}'])
+        lab.run(lambda source, columns=columns: source.select(*columns), source, into=target)
+
+    assert registry.versions(subject(target)) == [1, 2]
+    newest = json.loads(registry.version(subject(target)).text)
+    assert [field["name"] for field in newest["fields"]] == ["id", "name"]
+    assert len(lab.records(target.kafka_name)) == 3
