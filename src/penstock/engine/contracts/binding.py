@@ -156,7 +156,7 @@ class Contracts:
         return replace(contract, written=self._registering.registered(side, contract, found))
 
     def _grown(self, side: Side, latest: FoundSchema | None, columns: StructType) -> FoundSchema:
-        """Return a schema for what a flow writes: the latest if it has the columns, else its own."""
+        """Return a schema for these columns: the latest one if it has them, else another."""
         names = [
             name
             for name in (side.topic.key if side.is_key else columns.names)
