@@ -44,6 +44,10 @@ _RUN_SECONDS = 300.0
 pytestmark = pytest.mark.timeout(900)
 
 
+BRIEF = ("appending", "views")
+"""Those that CI has the time for; the others take minutes each and are for `make soak`."""
+
+
 @pytest.mark.long
 def test_the_project_that_spark_writes_runs_as_it_is(
     spark: SparkSession,
@@ -71,7 +75,13 @@ def test_the_project_that_spark_writes_runs_as_it_is(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("declared", PROJECTS, ids=lambda project: project.name)
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param(item, id=item.name, marks=[pytest.mark.long] if item.name in BRIEF else [])
+        for item in PROJECTS
+    ],
+)
 def test_tables_are_the_same_as_under_sparks_own_runner(
     spark: SparkSession, kafka: KafkaCluster, tmp_path: Path, declared: DeclarativeProject
 ) -> None:

@@ -32,6 +32,7 @@ FLOWS = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_new_version_of_a_lookup_is_used_from_the_next_batch_on(
     kafka: KafkaCluster, tmp_path: Path

@@ -50,6 +50,7 @@ def order(connection: Connection, project: Project, *values: object) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_stopped_run_goes_on_where_it_was(project: Project, connection: Connection) -> None:
     """Live until Ctrl-C; a second run is refused meanwhile; then `--once` reads the rest."""
     project.declare(CHAIN)
@@ -85,6 +86,7 @@ def test_a_stopped_run_goes_on_where_it_was(project: Project, connection: Connec
     assert group.lag == 0
 
 
+@pytest.mark.long
 def test_after_kill_9_every_input_is_in_the_output(
     project: Project, connection: Connection
 ) -> None:
@@ -104,6 +106,7 @@ def test_after_kill_9_every_input_is_in_the_output(
     assert sorted(set(project.ids("even"))) == list(range(0, 100, 2))
 
 
+@pytest.mark.long
 def test_a_flow_whose_code_fails_stays_failed_while_the_other_goes_on(
     project: Project, connection: Connection
 ) -> None:

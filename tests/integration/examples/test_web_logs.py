@@ -104,6 +104,7 @@ def test_the_archive_is_what_the_script_makes(file: Path) -> None:
     assert [*SAMPLE.lines(date.fromisoformat(file.stem), len(logs))] == logs
 
 
+@pytest.mark.long
 def test_files_and_topic_stream_and_batch_give_the_same_counts(runs: ExampleRuns) -> None:
     """The topic is read in two runs, the second of which begins within the first day."""
     lines = [line for file in ARCHIVE for line in file.read_text(encoding="utf-8").splitlines()]

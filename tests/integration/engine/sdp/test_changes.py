@@ -71,6 +71,8 @@ def test_the_newest_change_counts_in_whatever_order_changes_come(project: Declar
     assert project.rows(project.run_once(), "people") == [(1, "b"), (2, "back"), (3, "z")]
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_batch_that_is_run_again_changes_nothing(project: DeclarativeLab) -> None:
     """The process dies after the table was written and before Spark noted the batch."""
     changes = _Changes(project)

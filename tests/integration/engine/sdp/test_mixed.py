@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from penstock.pipeline import Sink
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ def test_a_sink_gets_every_row_once(project: DeclarativeLab) -> None:
     assert sorted(row.id for row in rows) == [1, 2]
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_both_kinds_of_declarations_read_each_other(project: DeclarativeLab) -> None:
     project.write(
         {

@@ -6,6 +6,8 @@ from datetime import timedelta
 from threading import Thread
 from typing import TYPE_CHECKING
 
+import pytest
+
 from penstock.engine.events import BatchFinished
 from support.waiting import eventually
 
@@ -29,6 +31,8 @@ VIEWS = """
 """
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_view_is_computed_again_when_what_it_reads_has_moved(project: DeclarativeLab) -> None:
     data = project.folder / "data"
     project.write(

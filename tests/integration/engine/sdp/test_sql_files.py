@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from penstock.pipeline import MaterializedView, Table
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ def _numbers(project: DeclarativeLab, statements: str) -> None:
     )
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_every_statement_declares_what_it_does_in_spark(project: DeclarativeLab) -> None:
     _numbers(project, STATEMENTS)
 
