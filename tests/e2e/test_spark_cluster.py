@@ -145,7 +145,7 @@ def test_nothing_is_lost_when_worker_driver_and_master_are_killed_under_load(
         project = platform.project(tmp_path / "project", FLOWS, {})
         topic = f"{project.prefix}-numbers"
         platform.penstock("topics", "create", topic, "--partitions", "3")
-        with Numbers(platform.connection, topic) as numbers:
+        with Numbers(platform.connection, topic, rate=50) as numbers:
             with project.running("--json") as run:
                 at_work(run)
                 worker = platform.kill("spark-worker-1")

@@ -74,10 +74,10 @@ class Input:
 
 
 class Numbers:
-    """Sends numbers until it is stopped, some of them broken, and remembers them."""
+    """Sends so many numbers a second until it is stopped, some broken, and remembers them."""
 
-    def __init__(self, connection: Connection, topic: str) -> None:
-        self._connection, self._topic = connection, topic
+    def __init__(self, connection: Connection, topic: str, *, rate: int = _RATE) -> None:
+        self._connection, self._topic, self._rate = connection, topic, rate
         self._ids: set[int] = set()
         self._totals: Counter[tuple[int, int]] = Counter()
         self._counts: Counter[tuple[int, int]] = Counter()
@@ -102,7 +102,7 @@ class Numbers:
         # Leaving the block waits until every record is acknowledged, or raises.
         with Producer(self._connection) as producer:
             number = 0
-            while not self._stop.wait(1 / _RATE):
+            while not self._stop.wait(1 / self._rate):
                 number += 1
                 if number % _BROKEN_EVERY == 0:
                     self._broken += 1
