@@ -109,3 +109,16 @@ class PlanRefusedError(QueryFailedError):
     code = "PEN-357"
     failure = FailureClass.CODE
     _hint = "`penstock validate` finds this without running the flow"
+
+
+class QueryHangsError(PenstockError):
+    """A query does not stop."""
+
+    code = "PEN-358"
+
+    def __init__(self, flow: str, reason: str) -> None:
+        super().__init__(
+            f"the query of flow `{flow}` does not stop: {reason}",
+            hint="end the process: at its next start the flow runs the open batch again",
+        )
+        self.flow = flow

@@ -50,6 +50,7 @@ from penstock.engine.events import (
     FlowIdle,
     FlowStarted,
 )
+from penstock.engine.failure_errors import QueryHangsError
 from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
 from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
@@ -58,7 +59,6 @@ from penstock.engine.real_time import slot_problem
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.used_columns import told_subjects
 from penstock.engine.writing import start_query
-from penstock.errors import PenstockError
 from penstock.pipeline import DataLoss, Files, Lookup, Topic
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from penstock.engine.storage import Storage
     from penstock.engine.tables import TableLocations
     from penstock.kafka import Admin
-    from penstock.names import DatasetName, FlowName, TopicName
+    from penstock.names import DatasetName, TopicName
     from penstock.pipeline import Flow, Pipeline, Trigger
 
 logger = logging.getLogger(__name__)
@@ -91,19 +91,6 @@ _LAST_EVENT_SECONDS = 10.0
 _DRAIN_SECONDS = 30.0
 _HASTY_DRAIN_SECONDS = 5.0
 """How long writing the last dead letters may take; what remains is done at the next start."""
-
-
-class QueryHangsError(PenstockError):
-    """A query does not stop."""
-
-    code = "PEN-358"
-
-    def __init__(self, flow: FlowName, reason: str) -> None:
-        super().__init__(
-            f"the query of flow `{flow}` does not stop: {reason}",
-            hint="end the process: at its next start the flow runs the open batch again",
-        )
-        self.flow = flow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

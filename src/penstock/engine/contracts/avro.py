@@ -134,7 +134,7 @@ class AvroDecoder:
         named = _prefix(source)
         if self._framing is Framing.HEADER:
             named = F.coalesce(self._header(), named)
-        reason = F.when(~_is_reference(named), F.lit(f"{what} is not in a registry's wire format"))
+        reason = F.when(~_is_reference(named), wire.foreign_reason(what))
         for mark, why in self._refused().items():
             reason = reason.when(named == F.lit(mark), F.lit(f"{what}: {why}"))
         bad = F.concat(F.lit(f"{what} is not Avro of schema id "), _readable(named))

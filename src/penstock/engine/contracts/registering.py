@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 
 from penstock.engine.contracts.errors import IncompatibleSchemaError, NotRegisteredYetError
 from penstock.pipeline import Avro, Framing
-from penstock.registry.client import NotRegisteredError
-from penstock.schemas import Level, incompatibilities
+from penstock.registry.project import problems_with, versions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from penstock.engine.contracts.sources import FoundSchema, SchemaSources, Side
     from penstock.names import Subject
     from penstock.pipeline import Contract, WriterSchema
-    from penstock.schemas import Incompatibility, Schema
 
 
 class Registering:
@@ -47,7 +43,8 @@ class Registering:
         if same is not None:
             return same.id
         level = registry.level(subject)
-        problems = self._problems(subject, found.schema, level)
+        versions = versions_of(registry, subject)
+        problems = problems_with(registry, subject, found.schema, versions, level)
         if problems:
             raise IncompatibleSchemaError(
                 subject, level=level, problems=problems, origin=side.topic.origin
@@ -55,15 +52,3 @@ class Registering:
         if not self._registers:
             raise NotRegisteredYetError(subject, origin=side.topic.origin)
         return registry.register(subject, text)
-
-    def _problems(self, subject: Subject, new: Schema, level: Level) -> Sequence[Incompatibility]:
-        if level is Level.NONE:
-            return []
-        registry = self._schemas.registry
-        try:
-            versions = registry.versions(subject)
-        except NotRegisteredError:
-            return []
-        compared = versions if level.transitive else versions[-1:]
-        earlier = [registry.parsed(registry.kept_version(subject, item)) for item in compared]
-        return incompatibilities(new, earlier, level)

@@ -46,8 +46,14 @@ def guid_header(guid: str) -> bytes:
 
 
 def is_framed(source: Column) -> Column:
-    """Tell whether bytes begin as the wire format has it."""
-    return F.substring(source, 1, 1) == F.lit(_MAGIC)
+    """Tell whether bytes begin with a whole prefix, as the wire format has it."""
+    starts = F.substring(source, 1, 1) == F.lit(_MAGIC)
+    return starts & (F.octet_length(source) >= PREFIX_LENGTH)
+
+
+def foreign_reason(what: str) -> Column:
+    """Return what is said of bytes without a prefix."""
+    return F.lit(f"{what} is not in a registry's wire format")
 
 
 def schema_id(source: Column) -> Column:

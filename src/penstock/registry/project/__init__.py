@@ -5,6 +5,8 @@ from penstock.registry.project.checking import (
     Finding,
     UnfitSchemasError,
     check_files,
+    problems_with,
+    versions_of,
 )
 from penstock.registry.project.comparing import compared_sides
 from penstock.registry.project.files import (
@@ -51,9 +53,11 @@ __all__ = [
     "load_files",
     "path_of",
     "plan_pull",
+    "problems_with",
     "push",
     "register_file",
     "subject_of",
     "text_with_versions",
+    "versions_of",
     "write_files",
 ]

@@ -114,21 +114,22 @@ def _check(
     except InvalidSchemaError as err:
         return FileCheck(file=file, finding=Finding.INVALID, invalid=err)
     level = client.level(file.subject)
-    versions = _versions(client, file.subject)
+    versions = versions_of(client, file.subject)
     if not versions:
         return FileCheck(file=file, finding=Finding.NEW_SUBJECT, level=level)
     text = sent_text(graph, file, {name: item.version for name, item in earlier.items()})
     same = None if text is None else client.find(file.subject, text)
     if same is not None:
         return FileCheck(file=file, finding=Finding.UNCHANGED, level=level, version=same.version)
-    problems = _problems(client, file.subject, schema, versions, level)
+    problems = problems_with(client, file.subject, schema, versions, level)
     finding = Finding.INCOMPATIBLE if problems else Finding.NEW_VERSION
     return FileCheck(file=file, finding=finding, level=level, incompatibilities=tuple(problems))
 
 
-def _problems(
+def problems_with(
     client: RegistryClient, subject: Subject, schema: Schema, versions: Sequence[int], level: Level
 ) -> list[Incompatibility]:
+    """Return what keeps `schema` from following these versions of a subject at this level."""
     if level is Level.NONE:
         return []
     compared = versions if level.transitive else versions[-1:]
@@ -145,7 +146,8 @@ def _parsed(client: RegistryClient, version: RegisteredSchema) -> Schema:
         raise InvalidSchemaError(reason=f"{place}: {err.reason}", path=err.path) from err
 
 
-def _versions(client: RegistryClient, subject: Subject) -> list[int]:
+def versions_of(client: RegistryClient, subject: Subject) -> list[int]:
+    """Return the versions of a subject, none if it has never been heard of."""
     try:
         return client.versions(subject)
     except NotRegisteredError:

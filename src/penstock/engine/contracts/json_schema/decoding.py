@@ -90,12 +90,12 @@ class JsonSchemaDecoder:
         refused = [wire.prefix_of(one) for one in self._contract.refused]
         unknown = wire.unknown_id(self._contract, wire.schema_id(source)).cast("string")
         return F.when(prefix.isin(known), text).when(
-            _is_framed(source) & ~prefix.isin(refused), unknown
+            wire.is_framed(source) & ~prefix.isin(refused), unknown
         )
 
     def _why(self, source: Column, what: str) -> Column:
         prefix = F.substring(source, 1, wire.PREFIX_LENGTH)
-        reason = F.when(~_is_framed(source), F.lit(f"{what} is not in a registry's wire format"))
+        reason = F.when(~wire.is_framed(source), wire.foreign_reason(what))
         for schema_id, why in self._contract.refused.items():
             is_it = prefix == F.lit(wire.prefix_of(schema_id))
             reason = reason.when(is_it, F.lit(f"{what}: {why}"))
@@ -104,7 +104,3 @@ class JsonSchemaDecoder:
         return reason.otherwise(
             F.lit(f"{what} is not one JSON value in which each name occurs once")
         )
-
-
-def _is_framed(source: Column) -> Column:
-    return wire.is_framed(source) & (F.length(source) >= wire.PREFIX_LENGTH)

@@ -69,7 +69,7 @@ class ProtobufDecoder:
         unknown = wire.unknown_id(self._contract, wire.schema_id(source), kind)
         known = [*(writer.id for writer in self._records.writers), *self._refused]
         is_known = wire.schema_id(source).isin(known)
-        return F.when(_has_id(source) & ~is_known, unknown).otherwise(read(source))
+        return F.when(wire.is_framed(source) & ~is_known, unknown).otherwise(read(source))
 
     def columns(self, parsed: Column) -> list[Column]:
         """Return the fields of the message."""
@@ -82,7 +82,7 @@ class ProtobufDecoder:
 
     def reason(self, source: Column, parsed: Column, what: str) -> Column:
         """Return what is wrong with the record."""
-        reason = F.when(~_has_id(source), F.lit(f"{what} is not in a registry's wire format"))
+        reason = F.when(~wire.is_framed(source), wire.foreign_reason(what))
         for schema_id, why in self._refused.items():
             reason = reason.when(wire.schema_id(source) == schema_id, F.lit(f"{what}: {why}"))
         told = F.concat(F.lit(f"{what} "), parsed.getField(PROBLEM))
@@ -106,10 +106,6 @@ def record_reader(contract: Contract) -> tuple[RecordReader, Mapping[int, str]]:
         else:
             refused[writer.id] = found
     return RecordReader(reader=reader, writers=tuple(writers)), refused
-
-
-def _has_id(source: Column) -> Column:
-    return wire.is_framed(source) & (F.length(source) >= wire.PREFIX_LENGTH)
 
 
 def _written_by(
