@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from penstock.engine.contracts.errors import UnknownSchemaError
+from penstock.errors import Origin
 from penstock.names import Subject
 from penstock.pipeline import SubjectNames, WriterSchema, schema_type
 from penstock.registry.client import NotRegisteredError
-from penstock.registry.project import FileGraph, graph_of, load_files, text_with_versions
-from penstock.schemas import SchemaText, parse
+from penstock.registry.project import SUFFIXES, FileGraph, graph_of, load_files, text_with_versions
+from penstock.schemas import InvalidSchemaError, SchemaText, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +97,8 @@ class SchemaSources:
     @cached_property
     def graph(self) -> FileGraph:
         """The files of the project."""
-        return graph_of(load_files(self._folder) if self._folder.is_dir() else [])
+        has_files = any(path.suffix in SUFFIXES for path in self._folder.rglob("*"))
+        return graph_of(load_files(self._folder) if has_files else [])
 
     def close(self) -> None:
         """Let the registry go, if it was asked."""
@@ -140,7 +142,11 @@ class SchemaSources:
 
     def from_file(self, file: SchemaFile) -> FoundSchema:
         """Return the schema of a file of the project."""
-        schema = parse(file.type, file.text, self.graph.resolved(file.subject))
+        try:
+            schema = parse(file.type, file.text, self.graph.resolved(file.subject))
+        except InvalidSchemaError as err:
+            err.origin = Origin(file.path)
+            raise
         return FoundSchema(schema=schema, file=file)
 
     def all_files(self, format_: RegistryFormat) -> list[FoundSchema]:
