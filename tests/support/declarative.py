@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from penstock.control.order import writers_before
+from penstock.engine.exactly_once.sink import Ledger
 from penstock.engine.kafka_options import kafka_options
 from penstock.engine.lookups import Lookups
 from penstock.engine.quarantine import QuarantineWorker
@@ -117,6 +118,7 @@ class DeclarativeLab:
                 contracts=contracts,
             ),
             contracts=contracts,
+            ledger=Ledger(self.connection),
             quarantine=self.worker,
             conf={},
             notify=self.events.append,

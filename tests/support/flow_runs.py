@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.engine.batch import BoundedResult, bounded_run
 from penstock.engine.events import BatchFinished, PipelineEvent
+from penstock.engine.exactly_once.sink import Ledger
 from penstock.engine.kafka_options import kafka_options
 from penstock.engine.lookups import Lookups
 from penstock.engine.quarantine import QuarantineWorker
@@ -17,7 +18,7 @@ from penstock.engine.storage import Storage
 from penstock.engine.tables import TableLocations
 from penstock.kafka import Admin
 from penstock.names import DatasetName, FlowName, PipelineName, TopicName
-from penstock.pipeline import AvailableNow, Flow, OutputMode, Pipeline, Topic
+from penstock.pipeline import AvailableNow, Delivery, Flow, OutputMode, Pipeline, Topic
 from support.contracts import contracts_at
 from support.declared import ORIGIN
 from support.producing import Sent, send
@@ -58,6 +59,11 @@ class FlowLab:
         """What the flow has found out about schemas, over all of its starts."""
         return contracts_at(self.spark, self.folder, self.registry_url, registers=self.may_register)
 
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What the lanes of the flow have written, over all of its starts."""
+        return Ledger(self.kafka.connection)
+
     @property
     def root(self) -> Path:
         """Where checkpoints and the files beside them are."""
@@ -92,6 +98,7 @@ class FlowLab:
         trigger: Trigger | None = None,
         mode: OutputMode = OutputMode.APPEND,
         conf: Mapping[str, str] | None = None,
+        delivery: Delivery = Delivery.AT_LEAST_ONCE,
     ) -> FlowQuery:
         """Return a start of the flow, which is not started yet; reads what there is and ends."""
         flow = Flow(
@@ -101,6 +108,7 @@ class FlowLab:
             reads=tuple(dataset.name for dataset in datasets),
             targets={"": into.name},
             output_mode=mode,
+            delivery=delivery,
             conf=conf or {},
         )
         return FlowQuery(
@@ -177,6 +185,7 @@ class FlowLab:
             tables=tables,
             lookups=lookups,
             contracts=self.contracts,
+            ledger=self.ledger,
             quarantine=self.worker,
             conf=self.conf,
             notify=self.events.append,
@@ -186,6 +195,7 @@ class FlowLab:
         """End the thread of the worker, and connections."""
         self.worker.close()
         self.contracts.close()
+        self.ledger.close()
 
     def _context(self, flow: Flow, datasets: tuple[Dataset, ...]) -> PipelineContext:
         pipeline = Pipeline(

@@ -116,6 +116,7 @@ class FlowStarter:
         closing.start()
         closing.join(_CLOSE_SECONDS)
         self._context.contracts.close()
+        self._context.ledger.close()
         self._admin.forget()
 
     def prepare(self, flow: Flow) -> FlowStart:
@@ -175,6 +176,7 @@ class FlowStarter:
         self._admin.forget()
 
     def _shared(self, notify: Notify) -> PipelineContext:
+        from penstock.engine.exactly_once.sink import Ledger
         from penstock.engine.kafka_options import kafka_options
         from penstock.engine.lookups import Lookups
         from penstock.engine.queries import PipelineContext
@@ -204,6 +206,7 @@ class FlowStarter:
                 contracts=contracts,
             ),
             contracts=contracts,
+            ledger=Ledger(options.connection),
             quarantine=self._quarantine,
             conf=settings.conf,
             notify=notify,

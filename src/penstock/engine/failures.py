@@ -18,6 +18,8 @@ from pyspark.errors.exceptions.captured import CapturedException
 from penstock.engine.contracts.errors import UnknownSchemaIdError
 from penstock.engine.contracts.wire import unknown_in
 from penstock.engine.events import FailureClass
+from penstock.engine.exactly_once.errors import LaneFailedError, LaneRefusedError
+from penstock.engine.exactly_once.tasks import failure_in
 from penstock.engine.failure_errors import (
     BadDataError,
     KafkaFaultError,
@@ -284,7 +286,21 @@ def _unknown_schema(flow: str, cause: Cause) -> PenstockError | None:
     return UnknownSchemaIdError(flow, schema_id=unknown.id, subject=unknown.subject)
 
 
+def _lane(flow: str, cause: Cause) -> PenstockError | None:
+    failure = failure_in(cause.message)
+    if failure is None:
+        return None
+    kind = LaneFailedError if failure.retryable else LaneRefusedError
+    return kind(flow, failure.message, hint=failure.hint)
+
+
 _RULES = (
+    _Rule(
+        failure=FailureClass.KAFKA,
+        build=_lane,
+        conditions=("PYTHON_EXCEPTION", "FOREACH_BATCH_USER_FUNCTION_ERROR"),
+        kinds=("PythonException",),
+    ),
     _Rule(
         failure=FailureClass.REGISTRY,
         build=_unknown_schema,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Condition, Lock
 from typing import TYPE_CHECKING
@@ -50,6 +50,9 @@ from penstock.engine.events import (
     FlowIdle,
     FlowStarted,
 )
+from penstock.engine.exactly_once.errors import WanderingRowsError
+from penstock.engine.exactly_once.lane_plan import is_by_order, wanders
+from penstock.engine.exactly_once.sink import LaneSink
 from penstock.engine.failure_errors import QueryHangsError
 from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
@@ -59,7 +62,7 @@ from penstock.engine.real_time import slot_problem
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.used_columns import told_subjects
 from penstock.engine.writing import start_query
-from penstock.pipeline import DataLoss, Files, Lookup, Topic
+from penstock.pipeline import DataLoss, Delivery, Files, Lookup, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,12 +73,14 @@ if TYPE_CHECKING:
     from penstock.engine.contracts.binding import Contracts
     from penstock.engine.data_loss import TopicState
     from penstock.engine.events import Notify, Offsets
+    from penstock.engine.exactly_once.sink import Ledger
     from penstock.engine.lookups import Lookups
     from penstock.engine.progress import ProgressEvent
     from penstock.engine.quarantine import QuarantineWorker
     from penstock.engine.storage import Storage
     from penstock.engine.tables import TableLocations
     from penstock.kafka import Admin
+    from penstock.kafka.lanes.ledger import Counts
     from penstock.names import DatasetName, TopicName
     from penstock.pipeline import Flow, Pipeline, Trigger
 
@@ -87,6 +92,8 @@ _RUNNING = ("Processing new data", "No new data but cleaning up state")
 _LAST_EVENT_SECONDS = 10.0
 """How long Spark's last event about a query may take after the query has ended."""
 
+
+_ADAPTIVE = "spark.sql.adaptive.streaming.stateless.enabled"
 
 _DRAIN_SECONDS = 30.0
 _HASTY_DRAIN_SECONDS = 5.0
@@ -109,6 +116,7 @@ class PipelineContext:
     tables: TableLocations
     lookups: Lookups
     contracts: Contracts
+    ledger: Ledger
     quarantine: QuarantineWorker
     conf: Mapping[str, str]
     """What the user set in `spark.conf`."""
@@ -138,6 +146,8 @@ class FlowQuery:
         self._query: StreamingQuery | None = None
         self._changed, self._finishing = Condition(), Lock()
         self._batches_done = 0
+        self._written: dict[int, Counts] = {}
+        """What lanes have written of batches whose end was not told yet."""
         self._ended = self._stopping = self._finished = False
         self._failure: Failure | None = None
 
@@ -298,6 +308,35 @@ class FlowQuery:
             kafka=self._context.kafka,
             tables=self._context.tables,
             trigger=self._trigger,
+            lanes=self._new_lanes(frame),
+            on_error=self._note_failure,
+        )
+
+    def _new_lanes(self, frame: DataFrame) -> LaneSink | None:
+        """Return what writes to topics exactly once; None if nothing is to be.
+
+        Raises:
+            WanderingRowsError: a row may be in another lane when a batch is run again.
+        """
+        targets = self._pipeline.targets(self.flow).values()
+        has_topics = any(isinstance(target, Topic) for target in targets)
+        if self.flow.delivery is not Delivery.EXACTLY_ONCE or not has_topics:
+            return None
+        sources = self._pipeline.sources(self.flow)
+        by_order = is_by_order(frame)
+        others = any(not isinstance(source, Topic | Lookup) for source in sources)
+        operator = wanders(frame, by_content=by_order or others)
+        if operator is not None:
+            raise WanderingRowsError(self.flow.name, operator, origin=self.flow.origin)
+        # Lanes must be the same when a batch is run again; Spark would join small ones as it likes.
+        self._session.conf.set(_ADAPTIVE, "false")
+        ledger = self._context.ledger.table()
+        return LaneSink(
+            self._pipeline.name,
+            self.flow.name,
+            ledger,
+            by_content=by_order,
+            on_written=self._written.__setitem__,
         )
 
     @property
@@ -413,6 +452,7 @@ class FlowQuery:
         """Called by the feed's thread."""
         match event:
             case BatchFinished():
+                event = self._with_written(event)
                 self._quarantine.look_at(event)
                 self._context.notify(event)
                 self._tell_refused(event)
@@ -425,6 +465,13 @@ class FlowQuery:
                 with self._changed:
                     self._ended = True
                     self._changed.notify_all()
+
+    def _with_written(self, batch: BatchFinished) -> BatchFinished:
+        counts = self._written.pop(batch.batch_id, None)
+        if counts is None:
+            return batch
+        rows = sum(count for topic, count in counts.items() if topic != self._pipeline.dead_letters)
+        return replace(batch, output_rows=rows)
 
     def _tell_refused(self, batch: BatchFinished) -> None:
         if batch.refused_rows:
@@ -447,6 +494,11 @@ class FlowQuery:
                 self._interrupt()
             except QueryHangsError:
                 logger.exception("query does not stop", extra={"flow": self.flow.name})
+
+    def _note_failure(self, error: Exception) -> None:
+        """Keep what failed a batch; a batch also fails when its query is stopped in the middle."""
+        if not self._stopping:
+            self._failure = self._failure or failure_of(self.flow.name, error)
 
     def _interrupt(self) -> None:
         if self._running.isActive:

@@ -1,6 +1,7 @@
 """Writing: the result of a flow goes to its targets, by as few writers as can be.
 
-    topics       Spark's Kafka sink; a column says which topic when rows are routed
+    topics       lanes (`exactly_once/`), or Spark's Kafka sink; a column says which topic when
+                 rows are routed
     a sink       Spark's own of that format
     one table    Delta's own sink; by key, a merge per batch; plain Parquet and ORC by the file sink
     mixed        one batch, kept, and written to each target in turn
@@ -45,14 +46,16 @@ from penstock.pipeline import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from pyspark.sql.types import StructType
 
+    from penstock.engine.exactly_once.sink import LaneSink
     from penstock.engine.tables import TableLocations
+    from penstock.names import TopicName
     from penstock.pipeline import Flow, Pipeline, Trigger
 
 OUTPUT_METRIC = "penstock-output"
@@ -79,6 +82,8 @@ def start_query(
     kafka: Mapping[str, str],
     tables: TableLocations,
     trigger: Trigger,
+    lanes: LaneSink | None = None,
+    on_error: Callable[[Exception], None] | None = None,
 ) -> StreamingQuery:
     """Start the streaming query that writes `frame` to the targets of `flow`.
 
@@ -90,12 +95,20 @@ def start_query(
         kafka: options of the connection.
         tables: where tables are.
         trigger: the flow's, or another for this run.
+        lanes: writes to topics exactly once; without it Spark's own sink does, at least once.
+        on_error: is told what fails a batch that is written from here: Spark keeps its text alone.
 
     Raises:
         InvalidPipelineError: the columns of the frame are not those of a target.
     """
     writer = _Writer(
-        flow=flow, pipeline=pipeline, kafka=kafka, tables=tables, checkpoint=checkpoint
+        flow=flow,
+        pipeline=pipeline,
+        kafka=kafka,
+        tables=tables,
+        checkpoint=checkpoint,
+        lanes=lanes,
+        on_error=on_error,
     )
     writer.check(frame)
     stream = writer.stream(frame).outputMode(flow.output_mode.value)
@@ -132,9 +145,11 @@ class _Writer:
         kafka: Mapping[str, str],
         tables: TableLocations,
         checkpoint: str = "",
+        lanes: LaneSink | None = None,
+        on_error: Callable[[Exception], None] | None = None,
     ) -> None:
         self._flow, self._pipeline, self._tables = flow, pipeline, tables
-        self._checkpoint = checkpoint
+        self._checkpoint, self._lanes, self._on_error = checkpoint, lanes, on_error
         self._kafka = dict(kafka)
         self._topics: dict[str, Topic] = {}
         self._target_tables: dict[str, Table] = {}
@@ -166,34 +181,55 @@ class _Writer:
         if self._sink is not None:
             return observed.writeStream.format(self._sink.format).options(**self._sink.options)
         if not self._target_tables:
-            return self._to_topics(frame).writeStream.format("kafka").options(**self._kafka)
+            return self._stream_to_topics(frame)
         if self._flow.is_routed:
-            return observed.writeStream.foreachBatch(self._write_one_batch)
+            return self._in_batches(observed, self._write_one_batch)
         (table,) = self._target_tables.values()
         if self._flow.changes is not None:
             ensure_table(frame.sparkSession, table, self._tables.path(table))
-            return observed.writeStream.foreachBatch(self._apply_changes)
+            return self._in_batches(observed, self._apply_changes)
         if table.key and self._flow.output_mode is not OutputMode.COMPLETE:
-            return observed.writeStream.foreachBatch(self._write_one_batch)
+            return self._in_batches(observed, self._write_one_batch)
         return self._to_table(observed, table)
 
     def write(self, frame: DataFrame, *, identity: BatchIdentity | None) -> None:
         """Write a batch to every target; evaluated once, also when that takes several jobs."""
         if not self._target_tables:
-            self._write_topics(frame)
+            self._write_topics(frame, identity)
             return
         kept = frame.persist()
         try:
-            self._write_topics(kept)
+            self._write_topics(kept, identity)
             self._write_tables(kept, identity)
         finally:
             kept.unpersist()
 
     def _write_one_batch(self, frame: DataFrame, batch_id: int) -> None:
-        context = frame.sparkSession.sparkContext
-        query_id = context.getLocalProperty(_QUERY_ID_PROPERTY)
-        assert query_id  # noqa: S101 - Spark sets it for the thread of each query
-        self.write(frame, identity=BatchIdentity(query_id=query_id, batch_id=batch_id))
+        self.write(frame, identity=_identity(frame, batch_id))
+
+    def _stream_to_topics(self, frame: DataFrame) -> DataStreamWriter:
+        lanes = self._lanes
+        if lanes is None:
+            return self._to_topics(frame).writeStream.format("kafka").options(**self._kafka)
+        records, topic = self._records(frame)
+
+        def write(batch: DataFrame, batch_id: int) -> None:
+            lanes.write(batch, _identity(batch, batch_id), topic=topic)
+
+        return self._in_batches(records, write)
+
+    def _in_batches(
+        self, frame: DataFrame, write: Callable[[DataFrame, int], None]
+    ) -> DataStreamWriter:
+        def guarded(batch: DataFrame, batch_id: int) -> None:
+            try:
+                write(batch, batch_id)
+            except Exception as err:
+                if self._on_error is not None:
+                    self._on_error(err)
+                raise
+
+        return frame.writeStream.foreachBatch(guarded)
 
     def _apply_changes(self, frame: DataFrame, _batch_id: int) -> None:
         (table,) = self._target_tables.values()
@@ -204,8 +240,12 @@ class _Writer:
             sequences=f"{self._checkpoint}.sequences",
         )
 
-    def _write_topics(self, frame: DataFrame) -> None:
+    def _write_topics(self, frame: DataFrame, identity: BatchIdentity | None) -> None:
         if not self._topics and not self._flow.is_routed:
+            return
+        if self._lanes is not None and identity is not None:
+            records, topic = self._records(frame)
+            self._lanes.write(records, identity, topic=topic)
             return
         records = self._to_topics(frame)
         records.write.format("kafka").options(**self._kafka).mode("append").save()
@@ -222,6 +262,14 @@ class _Writer:
         writer = rows.writeStream.format(table.format).option("path", path)
         return writer.partitionBy(*table.partition_by)
 
+    def _records(self, frame: DataFrame) -> tuple[DataFrame, TopicName | None]:
+        """Return the records, and the topic that all of them go to if there is only one."""
+        if not self._flow.is_routed:
+            (topic,) = self._topics.values()
+            if unwritable(frame.schema, topic) is None:
+                return encode(frame, topic), topic.kafka_name
+        return self._to_topics(frame), None
+
     def _to_topics(self, frame: DataFrame) -> DataFrame:
         if not self._flow.is_routed:
             (topic,) = self._topics.values()
@@ -232,6 +280,12 @@ class _Writer:
         for route in self._target_tables:
             frame = frame.where(~named(ROUTE_COLUMN).eqNullSafe(route))
         return routed(frame, self._topics, self._flow, self._pipeline)
+
+
+def _identity(frame: DataFrame, batch_id: int) -> BatchIdentity:
+    query_id = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID_PROPERTY)
+    assert query_id  # noqa: S101 - Spark sets it for the thread of each query
+    return BatchIdentity(query_id=query_id, batch_id=batch_id)
 
 
 def judged(

@@ -31,7 +31,11 @@ class OutputMode(StrEnum):
 class Delivery(StrEnum):
     """What is promised about each record that a flow writes to a topic."""
 
+    EXACTLY_ONCE = "exactly_once"
+    """For readers that see committed records alone, as Kafka's clients call it."""
+
     AT_LEAST_ONCE = "at_least_once"
+    """After a failure some records may be there twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """Avro in Spark's own expressions: a branch for each schema that records are written with.
 
-Spark resolves the writer's schema to the reader's inside its generated code. Schemas are handed to
-it in a record of our own, which takes no bytes: so a type that is no record has a column, and a
-field beside the data that no writer has, with a default, tells what was decoded from what was not.
-Spark itself gives nulls for both a broken record and one that is full of nulls.
+Spark resolves the writer's schema to the reader's inside its generated code. It gives nulls both
+for a broken record and for one that is full of nulls. A field that is never null tells them apart.
+A reader without one, and one that is no record, is handed over in a record of our own, which takes
+no bytes and has a field beside the data that no writer has, with a default. That takes Spark twice
+as long.
 """
 
 from __future__ import annotations
@@ -27,14 +28,17 @@ from penstock.pipeline import Avro, Framing
 from penstock.schemas import SchemaType, parse
 from penstock.schemas.avro import AvroSchema
 from penstock.schemas.avro.fingerprints import fingerprint
-from penstock.schemas.avro.types import Record
+from penstock.schemas.avro.types import Enum, Kind, Primitive, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
     from penstock.pipeline import Contract, WriterSchema
     from penstock.schemas import Schema
+    from penstock.schemas.avro.types import Type
 
 RECURSION_DEPTH = 5
 """How often a type may occur within itself; what is deeper is left out."""
@@ -76,13 +80,15 @@ class AvroDecoder:
     def __init__(self, contract: Contract) -> None:
         assert isinstance(contract.format, Avro)  # noqa: S101 - that is who calls
         self._contract, self._framing = contract, contract.format.framing
-        self._reader = _as_read(_text(contract.reader))
         self._names = struct_of(contract.columns).names
         self._schema = _parsed(contract.reader)
         self._is_record = is_record(self._schema)
+        self._sure_field = _sure_field(self._schema)
+        text = _self_contained(self._schema)
+        self._reader = text if self._sure_field else _as_read(text)
 
     def parsed(self, source: Column) -> Column:
-        """Return the data beside a mark that it was decoded; null where it cannot be."""
+        """Return the data, in a record of our own perhaps; null or of nulls where it is broken."""
         match self._framing:
             case Framing.PREFIX:
                 return self._by_id(_prefix(source), wire.data(source))
@@ -93,7 +99,7 @@ class AvroDecoder:
             case Framing.SINGLE_OBJECT:
                 return self._by_fingerprint(source)
             case Framing.BARE:
-                return self._decoded(source, _as_written(_text(self._contract.reader)))
+                return self._decoded(source, self._contract.reader)
             case _:
                 assert_never(self._framing)
 
@@ -111,10 +117,12 @@ class AvroDecoder:
 
     def reason(self, source: Column, parsed: Column, what: str) -> Column:
         """Return why `what` could not be decoded, null if it was."""
-        return F.when(parsed.getField(_OK).isNull(), self._why(source, what))
+        sure = parsed.getField(self._sure_field or _OK)
+        return F.when(sure.isNull(), self._why(source, what))
 
     def _data(self, parsed: Column) -> Column:
-        return read_times(self._schema.graph, parsed.getField(_DATA))
+        data = parsed if self._sure_field else parsed.getField(_DATA)
+        return read_times(self._schema.graph, data)
 
     def _why(self, source: Column, what: str) -> Column:
         match self._framing:
@@ -142,16 +150,17 @@ class AvroDecoder:
 
     def _by_id(self, named: Column, data: Column) -> Column:
         """Return the data, by the schema that `named` says: a prefix, or the same in a header."""
-        found = F.when(named.isNull(), self._nothing())
+        branches = []
         for writer in self._contract.writers:
-            decoded = self._decoded(data, _as_written(_text(writer)))
-            found = found.when(named == F.lit(wire.prefix_of(writer.id)), decoded)
+            decoded = self._decoded(data, writer)
+            branches.append((named == F.lit(wire.prefix_of(writer.id)), decoded))
             if writer.guid is not None and self._framing is Framing.HEADER:
-                found = found.when(named == F.lit(wire.guid_header(writer.guid)), decoded)
-        for mark in self._refused():
-            found = found.when(named == F.lit(mark), self._nothing())
+                branches.append((named == F.lit(wire.guid_header(writer.guid)), decoded))
+        nothing = self._nothing()
+        if refused := list(self._refused()):
+            branches.append((named.isin(refused), nothing))
         unknown = wire.unknown_id(self._contract, _readable(named))
-        return found.when(_is_reference(named), unknown)
+        return _first_of([*branches, (_is_reference(named), unknown)], nothing)
 
     def _refused(self) -> dict[bytes, str]:
         by_id = {wire.prefix_of(key): why for key, why in self._contract.refused.items()}
@@ -161,21 +170,23 @@ class AvroDecoder:
     def _by_fingerprint(self, source: Column) -> Column:
         data = F.substring(source, len(_SINGLE_OBJECT) + _FINGERPRINT_LENGTH + 1, 2**31 - 1)
         named = F.substring(source, 1, len(_SINGLE_OBJECT) + _FINGERPRINT_LENGTH)
-        found = F.when(named.isNull(), self._nothing())
-        for mark, text in self._fingerprints().items():
-            found = found.when(named == F.lit(mark), self._decoded(data, _as_written(text)))
-        return found
+        branches = [
+            (named == F.lit(mark), self._decoded(data, writer))
+            for mark, writer in self._fingerprints().items()
+        ]
+        return _first_of(branches, self._nothing())
 
-    def _fingerprints(self) -> dict[bytes, str]:
-        texts = [_text(writer) for writer in self._contract.writers]
-        return {_SINGLE_OBJECT + fingerprint(text): text for text in texts}
+    def _fingerprints(self) -> dict[bytes, WriterSchema]:
+        return {single_object_prefix(writer): writer for writer in self._contract.writers}
 
-    def _decoded(self, data: Column, writer: str) -> Column:
-        return from_avro(data, writer, _options(self._reader))
+    def _decoded(self, data: Column, writer: WriterSchema) -> Column:
+        text = _text(writer)
+        written = text if self._sure_field else _as_written(text)
+        return from_avro(data, written, _options(self._reader))
 
     def _nothing(self) -> Column:
         """Return a null of the type that decoded data has."""
-        return self._decoded(F.lit(None).cast("binary"), _as_written(_text(self._contract.reader)))
+        return self._decoded(F.lit(None).cast("binary"), self._contract.reader)
 
     def _header(self) -> Column:
         name = "__key_schema_id" if self._contract.is_key else "__value_schema_id"
@@ -218,8 +229,36 @@ def single_object_prefix(schema: WriterSchema) -> bytes:
     return _SINGLE_OBJECT + fingerprint(_text(schema))
 
 
+def _first_of(branches: Sequence[tuple[Column, Column]], otherwise: Column) -> Column:
+    """Return the value beside the first condition that holds."""
+    if not branches:
+        return otherwise
+    (condition, value), *rest = branches
+    found = F.when(condition, value)
+    for condition, value in rest:
+        found = found.when(condition, value)
+    return found.otherwise(otherwise)
+
+
 def _prefix(source: Column) -> Column:
     return F.substring(source, 1, wire.PREFIX_LENGTH)
+
+
+def _sure_field(schema: AvroSchema) -> str | None:
+    """Return a field that is never null and that Spark never gives as null; None: there is none."""
+    root = schema.graph.resolved(schema.graph.root)
+    if not isinstance(root, Record):
+        return None
+    plain = (item.name for item in root.fields if _is_never_null(schema.graph.resolved(item.type)))
+    return next(plain, None)
+
+
+def _is_never_null(type_: Type) -> bool:
+    match type_:
+        case Primitive(kind=kind, attributes=attributes):
+            return kind is not Kind.NULL and "logicalType" not in dict(attributes)
+        case _:
+            return isinstance(type_, Enum)
 
 
 def _is_reference(named: Column) -> Column:

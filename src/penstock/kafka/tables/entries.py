@@ -135,6 +135,13 @@ class Contents(Followed):
         with self._changed:
             return self._entries.copy()
 
+    def entries_at(self, prefix: str) -> tuple[Offset, dict[str, Entry]]:
+        """Return some entries, and the position they are as of."""
+        self._ensure_live()
+        with self._changed:
+            found = {key: item for key, item in self._entries.items() if key.startswith(prefix)}
+            return self._position, found
+
     def take(self, change: Change) -> None:
         """Put one change in."""
         key, entry, _ = change

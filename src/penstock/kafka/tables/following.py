@@ -1,7 +1,9 @@
 """Following the topic of a table: a thread reads it from the beginning and never stops.
 
 It is the only one that changes what it follows the topic into. A second thread calls the callback,
-so that a slow callback does not hold up the table, and a callback may write to it.
+so that a slow callback does not hold up the table, and a callback may write to it. A third looks
+whether the topic is still the one that was opened: the client goes on in a new topic of the same
+name, at the place where it was in the old one, and need not say a word.
 """
 
 from __future__ import annotations
@@ -44,12 +46,9 @@ _RECONNECT_MILLISECONDS = 1000
 _END_MILLISECONDS = 100
 _moment_of = lru_cache(maxsize=8)(moment_of)  # records of a batch have one time, the broker's
 _BEYOND_THE_END = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - a public constant
-_MAYBE_GONE = {
-    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError.UNKNOWN_TOPIC_ID,
-}
+_LOOK_SECONDS = 5.0
+# A broker that is starting may not know yet of a topic that is there.
+_LOOKS = 2
 
 
 class Follower:
@@ -89,6 +88,7 @@ class Follower:
             for target, name in (
                 (self._follow, "penstock-table"),
                 (self._announce, "penstock-table-changes"),
+                (self._watch, "penstock-table-watch"),
             )
         ]
 
@@ -98,7 +98,7 @@ class Follower:
             thread.start()
 
     def close(self) -> None:
-        """End both threads; the callback hears of what was read until now."""
+        """End the threads; the callback hears of what was read until now."""
         self._stopping.set()
         for thread in self._threads:
             if thread is not threading.current_thread():  # a callback may close the table
@@ -143,14 +143,22 @@ class Follower:
             self._changes.put([item for item in changes if item.offset >= self._announced])
 
     def _note(self, error: KafkaError) -> None:
-        # Without the topic, or beyond its end. A broker that is starting may say so of a topic
-        # that is there.
-        lost = error.code() in _MAYBE_GONE and self._is_gone()
-        if lost or error.fatal() or error.code() == _BEYOND_THE_END:
+        if error.fatal() or error.code() == _BEYOND_THE_END:
             raise KafkaException(error)
         self.complaints.note(error)
         if self.complaints.refusal():
             self._contents.wake()
+
+    def _watch(self) -> None:
+        looks = 0
+        while looks < _LOOKS:
+            if self._stopping.wait(_LOOK_SECONDS):
+                return
+            looks = looks + 1 if self._is_gone() else 0
+        logger.error("the topic of a table is gone", extra={"topic": self._topic})
+        reason = "the topic was deleted, or made anew"
+        self._contents.end(TableLostError(self._topic, reason=reason))
+        self._stopping.set()
 
     def _announce(self) -> None:
         while (changes := self._changes.get()) is not None:

@@ -163,6 +163,11 @@ class KafkaTable:
         """The topic behind the table."""
         return self._topic
 
+    @property
+    def connection(self) -> Connection:
+        """How it reaches the cluster."""
+        return self._admin.connection
+
     def get(self, key: str) -> Entry | None:
         """Return the entry of `key`, or None.
 
@@ -179,6 +184,14 @@ class KafkaTable:
             TableClosedError, TableLostError: as `get`.
         """
         return self._contents.copied()
+
+    def entries_at(self, prefix: str) -> tuple[Offset, dict[str, Entry]]:
+        """Return the entries whose keys begin with `prefix`, and the position they are as of.
+
+        Raises:
+            TableClosedError, TableLostError: as `get`.
+        """
+        return self._contents.entries_at(prefix)
 
     def refresh(self, timeout_seconds: float = 10) -> None:
         """Return when the table shows all that is in the topic now.

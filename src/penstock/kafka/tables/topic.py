@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PARTITION = Partition(0)
 """The only one: its order decides between writers."""
 
+# Who closes a table waits for the look that is under way.
+_LOOK_SECONDS = 1.0
 _REQUIRED = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
 _CONFIGS = _REQUIRED | {
     # Kafka never compacts the segment that it writes to. With its own 1 GB, a table whose few
@@ -65,11 +67,12 @@ def flaws(partition_count: int, configs: Iterable[ConfigEntry]) -> list[str]:
 def is_gone(admin: Admin, topic: TopicName, identity: TopicIdentity) -> bool:
     """Whether the topic was deleted, or another bears its name; False while nobody can tell."""
     try:
-        return topic_identities(admin, [topic])[topic].topic_id != identity.topic_id
+        found = topic_identities(admin.within(_LOOK_SECONDS), [topic])[topic]
     except UnknownTopicError:
         return True
     except ClusterError:
         return False
+    return found.topic_id != identity.topic_id
 
 
 def partition_of(topic: TopicName) -> TopicPartition:

@@ -218,6 +218,17 @@ def test_an_id_that_nobody_asked_about_fails_the_batch(spark: SparkSession) -> N
     assert wire.unknown_in(str(caught.value)) == wire.UnknownId(subject="trial-value", id="77")
 
 
+def test_a_record_full_of_nulls_is_told_from_a_broken_one(spark: SparkSession) -> None:
+    maybe = [{"name": name, "type": ["null", "string"]} for name in ("fax", "email")]
+    nothing = {"type": "record", "name": "Address", "fields": maybe}
+    values = [written(nothing, {"fax": None, "email": None}), wire.prefix_of(1) + b"\x09"]
+
+    rows = read(spark, contract(spark, nothing), values)
+
+    assert [row.reason for row in rows] == [None, "value is not Avro of schema id 1"]
+    assert [(row.fax, row.email) for row in rows] == [(None, None)] * 2
+
+
 def test_types_that_are_no_records_have_one_column(spark: SparkSession) -> None:
     texts = read(spark, contract(spark, "string"), [written("string", "x"), b"\x00"])
     union = ["null", "long"]

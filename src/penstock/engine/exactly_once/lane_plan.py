@@ -1,0 +1,172 @@
+"""Which partitions of a batch can be lanes, and which lane each of them is.
+
+A lane must hold the same records whenever the batch is run again. A range of a Kafka partition
+does, and so does a share of a shuffle by key. Spark's own numbers do not tell which range a
+partition is: while a topic has four partitions or fewer, they are in another order when a batch is
+run again after a restart. So lanes bear the names of what they read.
+
+Everything else (files, a round-robin repartition, sorted output) is shared out anew by content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame
+
+_SHUFFLED = ("ShuffledRowRDDPartition", "ZippedPartitionsPartition")
+_SHUFFLING = frozenset(
+    (
+        "Aggregate",
+        "Deduplicate",
+        "DeduplicateWithinWatermark",
+        "Distinct",
+        "Except",
+        "Intersect",
+        "Join",
+        "RepartitionByExpression",
+        "Window",
+    )
+)
+"""Operators behind which rows are where their values put them."""
+
+_BY_ORDER = frozenset(
+    (
+        "GlobalLimit",
+        "LocalLimit",
+        "Offset",
+        "RebalancePartitions",
+        "Repartition",
+        "Sample",
+        "Sort",
+        "Tail",
+    )
+)
+"""Operators behind which rows are where the order of others put them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanePlan:
+    """The lanes of one batch."""
+
+    names: tuple[str, ...]
+    """The lane of each partition, by its index."""
+
+    digest: str
+    """The same for two runs of a batch only if each lane has the same records in both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one partition holds."""
+
+    name: str
+    first: int
+    after: int
+
+    def __str__(self) -> str:
+        """Return what a digest is made of."""
+        return f"{self.name}[{self.first},{self.after})"
+
+
+def lane_plan(records: DataFrame) -> LanePlan | None:
+    """Return the lanes that the partitions of a batch are; None if they cannot be lanes."""
+    partitions = list(_partitions(records))
+    shares = [_share(item, len(partitions)) for item in partitions]
+    known = [share for share in shares if share is not None]
+    return plan_of_shares(known) if len(known) == len(shares) else None
+
+
+def shared_by_content(records: DataFrame, lanes: int) -> tuple[DataFrame, LanePlan]:
+    """Return the records of a batch shared out to `lanes`; those of one key stay together."""
+    shared = records.repartition(lanes, F.coalesce("key", "value"))
+    return shared, plan_of_shares([Share(str(index), 0, lanes) for index in range(lanes)])
+
+
+def plan_of_shares(shares: Sequence[Share]) -> LanePlan:
+    """Name the lanes; of several ranges of one partition each has its number."""
+    order = sorted(range(len(shares)), key=lambda index: (shares[index].name, shares[index].first))
+    names, seen = [""] * len(shares), Counter[str]()
+    for index in order:
+        name = shares[index].name
+        names[index] = f"{name}.{seen[name]}" if seen[name] else name
+        seen[name] += 1
+    listed = sorted(f"{name}={share}" for name, share in zip(names, shares, strict=True))
+    digest = hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
+    return LanePlan(names=tuple(names), digest=digest)
+
+
+def is_by_order(frame: DataFrame) -> bool:
+    """Whether something in the plan puts rows where the order of others says."""
+    return any(str(node.nodeName()) in _BY_ORDER for node in _nodes(_analyzed(frame)))
+
+
+def wanders(frame: DataFrame, *, by_content: bool) -> str | None:
+    """Return the operator that may put a row into another lane when a batch is run again.
+
+    What a row holds may change from run to run: its lane is written once or not at all. But where
+    its lane follows from values, these must be the same. With `by_content` all of them count.
+    """
+    plan = _analyzed(frame)
+    places = [plan] if by_content else _below_shuffles(plan)
+    for place in places:
+        for node in _nodes(place):
+            # What an aggregation makes of its rows may depend on their order; their keys do not.
+            if str(node.nodeName()) != "Aggregate" and not _is_deterministic(node):
+                return str(node.nodeName())
+    return None
+
+
+def _below_shuffles(plan: Any) -> Iterable[Any]:  # noqa: ANN401 - objects of the JVM
+    for node in _nodes(plan):
+        name = str(node.nodeName())
+        if name in _SHUFFLING or name.startswith(("FlatMapGroups", "TransformWithState")):
+            yield from _items(node.children())
+
+
+def _is_deterministic(node: Any) -> bool:  # noqa: ANN401 - an object of the JVM
+    return all(bool(expression.deterministic()) for expression in _items(node.expressions()))
+
+
+def _nodes(node: Any) -> Iterable[Any]:  # noqa: ANN401 - objects of the JVM
+    yield node
+    for child in _items(node.children()):
+        yield from _nodes(child)
+
+
+def _share(partition: Any, count: int) -> Share | None:  # noqa: ANN401 - an object of the JVM
+    kind = str(partition.getClass().getSimpleName())
+    if kind in _SHUFFLED:
+        return Share(str(partition.index()), 0, count)
+    if kind == "UnionPartition":
+        inner = _share(partition.parentPartition(), count)
+        side = partition.parentRddIndex()
+        return inner and Share(f"{side}:{inner.name}", inner.first, inner.after)
+    if kind != "DataSourceRDDPartition":
+        return None
+    read = partition.inputPartition()
+    if read.isEmpty() or read.get().getClass().getSimpleName() != "KafkaBatchInputPartition":
+        return None
+    found = read.get().offsetRange()
+    name = str(found.topicPartition().toString())
+    return Share(name, int(found.fromOffset()), int(found.untilOffset()))
+
+
+def _partitions(records: DataFrame) -> Iterable[Any]:
+    yield from records._jdf.queryExecution().toRdd().partitions()  # noqa: SLF001 - the only way in
+
+
+def _analyzed(frame: DataFrame) -> Any:  # noqa: ANN401 - an object of the JVM
+    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way in
+
+
+def _items(sequence: Any) -> list[Any]:  # noqa: ANN401 - a Scala sequence
+    return [sequence.apply(index) for index in range(sequence.size())]
