@@ -17,21 +17,27 @@ from support.crashes import (
     finish,
     kill_again_and_again,
     last_sums,
+    sums,
 )
 from support.projects_to_run import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ROUNDS = [
-    pytest.param(5, marks=[pytest.mark.long, pytest.mark.timeout(1200)], id="5 rounds"),
-    pytest.param(50, marks=[pytest.mark.soak, pytest.mark.timeout(7200)], id="50 rounds"),
+LONG = [pytest.mark.long, pytest.mark.timeout(1200)]
+SOAK = [pytest.mark.soak, pytest.mark.timeout(7200)]
+RUNS = [
+    pytest.param(5, "exactly_once", marks=LONG, id="5 rounds, exactly once"),
+    pytest.param(50, "exactly_once", marks=SOAK, id="50 rounds, exactly once"),
+    pytest.param(50, "at_least_once", marks=SOAK, id="50 rounds, at least once"),
 ]
 
 
-@pytest.mark.parametrize("rounds", ROUNDS)
-def test_a_driver_killed_at_random_moments_loses_nothing(tmp_path: Path, rounds: int) -> None:
-    """At-least-once output has every input; windowed sums equal those of the sender."""
+@pytest.mark.parametrize(("rounds", "delivery"), RUNS)
+def test_a_driver_killed_at_random_moments_loses_nothing(
+    tmp_path: Path, rounds: int, delivery: str
+) -> None:
+    """Every input is in the output, as often as was declared; sums equal those of the sender."""
     seed = int(os.environ.get("SOAK_SEED", "4"))
     folder = tmp_path / "project"
     folder.mkdir()
@@ -41,7 +47,7 @@ def test_a_driver_killed_at_random_moments_loses_nothing(tmp_path: Path, rounds:
             "PENSTOCK_BOOTSTRAP": cluster.bootstrap,
         }
         project = Project(folder, cluster.bootstrap, Penstock(folder, environment))
-        project.declare(FLOWS)
+        project.declare(FLOWS.replace("{delivery}", delivery))
         numbers_topic = cluster.create_topic(f"{project.prefix}-numbers", partition_count=3)
         with Numbers(cluster.connection, numbers_topic) as numbers:
             moments = kill_again_and_again(project, seed=seed, rounds=rounds)
@@ -50,5 +56,7 @@ def test_a_driver_killed_at_random_moments_loses_nothing(tmp_path: Path, rounds:
         story = f"seed {seed}, killed {', '.join(moments)}"
         sent, found = numbers.sent, copies(project)
         assert set(found) == sent.ids, story
+        most = max(*found.values(), *sums(project).values())
+        assert (most == 1) == (delivery == "exactly_once"), story
         assert last_sums(project) == sent.sums, story
         assert dead_letters(project) == {"copy": sent.broken, "add_up": sent.broken}, story

@@ -42,12 +42,12 @@ FLOWS = """
     )
 
 
-    @ps.flow(into="copies")
+    @ps.flow(into="copies", delivery="{delivery}")
     def copy(numbers: DataFrame) -> DataFrame:
         return numbers.select("id")
 
 
-    @ps.flow(into="sums", output_mode="update")
+    @ps.flow(into="sums", output_mode="update", delivery="{delivery}")
     def add_up(numbers: DataFrame) -> DataFrame:
         window = F.window("at", "10 seconds")
         by_window = numbers.groupBy((F.col("id") % 7).alias("remainder"), window.alias("window"))
@@ -147,6 +147,12 @@ def finish(project: Project) -> None:
 def copies(project: Project) -> Counter[int]:
     """Return how often each id has come out."""
     return Counter(project.ids("copies"))
+
+
+def sums(project: Project) -> Counter[bytes | None]:
+    """Return how often each sum has come out: those of a window differ from batch to batch."""
+    records = topic_contents(project.bootstrap, f"{project.prefix}-sums")
+    return Counter(record.value for record in records)
 
 
 def last_sums(project: Project) -> dict[tuple[int, int], tuple[int, int]]:

@@ -28,6 +28,7 @@ from penstock.engine.analysis_errors import (
 from penstock.engine.column_checks import result_problems
 from penstock.engine.declared_types import setting_problems, type_problems
 from penstock.engine.empty_inputs import EmptyInputs
+from penstock.engine.exactly_once.checks import delivery_problems
 from penstock.engine.flow_errors import FlowFunctionError
 from penstock.engine.outcomes import FlowOutcome
 from penstock.engine.plan_checks import Fault, findings, sources_used_twice
@@ -302,6 +303,7 @@ def _plan_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Iterator
             instead="use another operator, or another `output_mode=`",
             origin=flow.origin,
         )
+    yield from delivery_problems(frame, flow, pipeline)
     yield from real_time_problems(
         flow, plan, sources=pipeline.sources(flow), runs_python=has_python(frame)
     )

@@ -50,8 +50,8 @@ from penstock.engine.events import (
     FlowIdle,
     FlowStarted,
 )
-from penstock.engine.exactly_once.errors import WanderingRowsError
-from penstock.engine.exactly_once.lane_plan import is_by_order, wanders
+from penstock.engine.exactly_once.checks import delivery_problems, uses_lanes
+from penstock.engine.exactly_once.lane_plan import is_by_order
 from penstock.engine.exactly_once.sink import LaneSink
 from penstock.engine.failure_errors import QueryHangsError
 from penstock.engine.failures import Failure, failure_of, query_failure
@@ -62,7 +62,7 @@ from penstock.engine.real_time import slot_problem
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.used_columns import told_subjects
 from penstock.engine.writing import start_query
-from penstock.pipeline import DataLoss, Delivery, Files, Lookup, Topic
+from penstock.pipeline import DataLoss, Files, Lookup, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -316,18 +316,12 @@ class FlowQuery:
         """Return what writes to topics exactly once; None if nothing is to be.
 
         Raises:
-            WanderingRowsError: a row may be in another lane when a batch is run again.
+            PenstockError: it cannot.
         """
-        targets = self._pipeline.targets(self.flow).values()
-        has_topics = any(isinstance(target, Topic) for target in targets)
-        if self.flow.delivery is not Delivery.EXACTLY_ONCE or not has_topics:
+        if not uses_lanes(self.flow, self._pipeline):
             return None
-        sources = self._pipeline.sources(self.flow)
-        by_order = is_by_order(frame)
-        others = any(not isinstance(source, Topic | Lookup) for source in sources)
-        operator = wanders(frame, by_content=by_order or others)
-        if operator is not None:
-            raise WanderingRowsError(self.flow.name, operator, origin=self.flow.origin)
+        for problem in delivery_problems(frame, self.flow, self._pipeline):
+            raise problem
         # Lanes must be the same when a batch is run again; Spark would join small ones as it likes.
         self._session.conf.set(_ADAPTIVE, "false")
         ledger = self._context.ledger.table()
@@ -335,7 +329,7 @@ class FlowQuery:
             self._pipeline.name,
             self.flow.name,
             ledger,
-            by_content=by_order,
+            by_content=is_by_order(frame),
             on_written=self._written.__setitem__,
         )
 

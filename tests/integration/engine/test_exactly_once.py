@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
+from penstock.engine.analysis import analyze
 from penstock.engine.exactly_once.errors import LanesChangedError, WanderingRowsError
 from penstock.engine.failure_errors import UserCodeError
 from penstock.kafka.lanes.ledger import LaneEntry, lane_prefix
 from penstock.pipeline import Delivery, Json, OutputMode
+from support.declarations import load
 from support.producing import Sent, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from penstock.pipeline import Topic
     from support.flow_runs import FlowLab
@@ -219,6 +222,46 @@ def test_rows_that_wander_are_refused(lab: FlowLab) -> None:
 
     assert "`Project` has values that differ" in refused.value.message
     lab.run(by_chance, lines, into=sums, mode=OutputMode.UPDATE)
+
+
+DECLARED = """
+import penstock as ps
+from pyspark.sql import DataFrame, functions as F
+
+ps.topic("payments", value=ps.json("id string, amount double"))
+ps.topic("alerts", value=ps.json("id string, amount double"))
+"""
+BY_CHANCE = """
+@ps.flow(into="alerts", output_mode="update", delivery="exactly_once")
+def draw(payments: DataFrame) -> DataFrame:
+    drawn = payments.withColumn("id", F.uuid())
+    return drawn.groupBy("id").agg(F.sum("amount").alias("amount"))
+"""
+AT_ONCE = """
+@ps.flow(into="alerts", trigger="real_time", delivery="exactly_once")
+def copy(payments: DataFrame) -> DataFrame:
+    return payments.select("id", "amount")
+"""
+HARMLESS = """
+@ps.flow(into="alerts", delivery="exactly_once")
+def noise(payments: DataFrame) -> DataFrame:
+    return payments.where(F.rand() < 0.5).select("id", F.rand().alias("amount"))
+"""
+PAGE = (Path(__file__).parents[3] / "docs" / "exactly-once.md").read_text("utf-8")
+(SNIPPET,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("flow", "codes"),
+    [(SNIPPET, []), (HARMLESS, []), (BY_CHANCE, ["PEN-363"]), (AT_ONCE, ["PEN-330"])],
+    ids=["of the page", "harmless", "by chance", "real time"],
+)
+def test_what_cannot_be_exact_is_found_before_the_start(
+    spark: SparkSession, tmp_path: Path, flow: str, codes: list[str]
+) -> None:
+    (tmp_path / "flows.py").write_text(DECLARED + flow, encoding="utf-8")
+
+    assert [problem.code for problem in analyze(load(tmp_path), spark)] == codes
 
 
 def test_records_are_what_sparks_own_sink_writes(lab: FlowLab) -> None:

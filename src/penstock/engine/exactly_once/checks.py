@@ -1,0 +1,43 @@
+"""Whether a flow writes exactly once, and whether it can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.engine.analysis_errors import NotRealTimeError
+from penstock.engine.exactly_once.errors import WanderingRowsError
+from penstock.engine.exactly_once.lane_plan import is_by_order, wanders
+from penstock.pipeline import Delivery, Lookup, RealTime, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+
+    from penstock.errors import PenstockError
+    from penstock.pipeline import Flow, Pipeline
+
+
+def uses_lanes(flow: Flow, pipeline: Pipeline) -> bool:
+    """Whether `flow` writes to a topic, exactly once."""
+    to_topics = any(isinstance(item, Topic) for item in pipeline.targets(flow).values())
+    return to_topics and flow.delivery is Delivery.EXACTLY_ONCE
+
+
+def delivery_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Iterator[PenstockError]:
+    """Return what keeps `flow`, which makes `frame`, from writing as it declares."""
+    if not uses_lanes(flow, pipeline):
+        return
+    if isinstance(flow.trigger, RealTime):
+        yield NotRealTimeError(
+            flow,
+            because="it writes exactly once, which is done batch by batch",
+            instead='declare `delivery="at_least_once"`, or leave out `trigger=`',
+            origin=flow.origin,
+        )
+        return
+    sources = pipeline.sources(flow)
+    others = any(not isinstance(source, Topic | Lookup) for source in sources)
+    operator = wanders(frame, by_content=others or is_by_order(frame))
+    if operator is not None:
+        yield WanderingRowsError(flow.name, operator, origin=flow.origin)
