@@ -47,7 +47,7 @@ FLOWS = {
         ps.topic("sink", kafka_name="{sink}", value=ps.text(), key="host", external=True)
         ps.lookup("blocked", ps.csv_file("blocked.csv", "octet string"))
 
-        @ps.flow(into="sink")
+        @ps.flow(into="sink"{options})
         def find(source, blocked):
             hosts = source.selectExpr("value", "substring_index(value, ' ', 1) AS host")
             octets = hosts.selectExpr("*", "substring_index(host, '.', 1) AS octet")
@@ -62,7 +62,7 @@ FLOWS = {
             external=True,
         )
 
-        @ps.flow(into="sink", output_mode="update")
+        @ps.flow(into="sink", output_mode="update"{options})
         def count(source):
             octets = source.selectExpr(
                 "substring_index(value, '.', 1) AS octet", "_record.timestamp AS timestamp"
@@ -89,11 +89,10 @@ FLOWS = {
         """,
 }
 SOURCES = {
-    "fraud_filter": 'ps.topic("source", kafka_name="{source}", external=True,'
-    " most_per_trigger={limit})",
-    "windows": 'ps.topic("source", kafka_name="{source}", external=True, most_per_trigger={limit})',
+    "fraud_filter": 'ps.topic("source", kafka_name="{source}", external=True{limited})',
+    "windows": 'ps.topic("source", kafka_name="{source}", external=True{limited})',
     "copy": 'ps.topic("source", kafka_name="{source}", value=ps.bytes(), key_format=ps.bytes(),'
-    " external=True)",
+    " external=True{limited})",
 }
 
 
@@ -125,7 +124,9 @@ class Place:
         """Write a project on a new checkpoint and return the command that runs it."""
         folder = self.folder / uuid4().hex
         folder.mkdir()
-        names = {"source": source, "sink": sink, "limit": MAX_OFFSETS_PER_TRIGGER}
+        # Real-time mode refuses limits.
+        limited = "" if "real_time" in options else f", most_per_trigger={MAX_OFFSETS_PER_TRIGGER}"
+        names = {"source": source, "sink": sink, "limited": limited}
         declared = [
             "import penstock as ps",
             "from pyspark.sql import functions as F",
