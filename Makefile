@@ -37,7 +37,7 @@ test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
 	$(PYTEST) --numprocesses 2 tests/unit
 
 test-long: postgresql  ## The tests that take minutes each
-	$(PYTEST) -m long
+	$(PYTEST) --numprocesses 2 --dist loadfile -m long
 
 soak: $(INSTALLED)  ## Faults for longer than CI has time; SOAK_SEED chooses other moments
 	$(PYTEST) -m soak

@@ -56,6 +56,8 @@ def broker_pid(penstock: Penstock, broker_id: int = 1) -> int | None:
     return pid
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_data_survives_down_and_up_and_is_gone_when_deleted(penstock: Penstock, root: Path) -> None:
     first = penstock("up", "--json")
     assert (first.status, first.json["running"]) == (0, True), first.stderr
@@ -84,6 +86,8 @@ def test_a_second_up_finds_the_platform_running(penstock: Penstock, root: Path) 
     assert (other.status, "PEN-509" in other.stderr) == (2, True)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_broker_that_crashes_is_restarted_with_a_reason(penstock: Penstock) -> None:
     penstock("up")
     pid = broker_pid(penstock)
@@ -99,6 +103,8 @@ def test_a_broker_that_crashes_is_restarted_with_a_reason(penstock: Penstock) ->
     assert (broker["last_exit"], broker["pid"] != pid) == ("killed by SIGKILL", True)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_the_registry_keeps_its_address_and_its_schemas(penstock: Penstock) -> None:
     """It is killed, then stopped with the platform, and is back both times."""
     first = penstock("up", "--json").json["registry"]
@@ -144,6 +150,8 @@ def test_what_a_killed_supervisor_leaves_is_found_by(
     assert len(find_processes(root)) == (WHOLE if verb == "up" else 0)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_frozen_supervisor_is_ended_by_down(penstock: Penstock, root: Path) -> None:
     supervisor = penstock("up", "--json").json["supervisor_pid"]
     os.kill(supervisor, signal.SIGSTOP)
@@ -176,6 +184,8 @@ def test_two_ups_at_once_start_one_platform(penstock: Penstock, root: Path) -> N
     assert len(find_processes(root)) == WHOLE
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_stale_files_of_a_dead_supervisor_do_not_confuse(penstock: Penstock, root: Path) -> None:
     """The process id in the file belongs to somebody else by now."""
     penstock("up")
@@ -294,6 +304,8 @@ def test_commands_without_a_platform_say_how_to_get_one(penstock: Penstock) -> N
     assert penstock("platform", "broker", "stop", "1").status == 1
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_three_brokers_replicate_and_survive_one(penstock: Penstock) -> None:
     status = penstock("up", "--brokers", "3", "--json", timeout_seconds=120).json
     assert [broker["state"] for broker in status["brokers"]] == ["running"] * 3

@@ -41,7 +41,7 @@ def test_what_a_project_needs_is_in_the_package_itself() -> None:
     datasets = {"files", "lookup", "rate", "socket", "table", "topic", "view"}
     formats = {"bytes", "csv", "json", "orc", "parquet", "text", "avro", "json_schema", "protobuf"}
     lookups = {"csv_file", "enrich", "json_file", "orc_file", "parquet_file"}
-    assert set(penstock.__all__) == {"flow"} | clients | datasets | formats | lookups
+    assert set(penstock.__all__) == {"flow", "deduplicate"} | clients | datasets | formats | lookups
 
 
 def test_names_are_imported_when_they_are_first_used() -> None:

@@ -55,6 +55,7 @@ class Totals:
 
     restarts: int = 0
     dropped_late: int = 0
+    duplicates: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +154,7 @@ class FlowStatus:
         totals.batches += 1
         totals.seconds += batch.seconds
         totals.dropped_late += batch.dropped_late
+        totals.duplicates += batch.duplicates
 
 
 class PipelineStatus:

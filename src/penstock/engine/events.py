@@ -82,6 +82,9 @@ class BatchFinished:
     state_rows: int = 0
     state_bytes: int = 0
     dropped_late: int = 0
+    duplicates: int = 0
+    """Rows that were removed because one like it came before."""
+
     undecodable: Mapping[DatasetName, int] = field(default_factory=dict)
     refused_rows: int = 0
     """Rows that no topic takes, which are dead letters and not among `output_rows`."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.listener import (
         QueryStartedEvent,
+        StateOperatorProgress,
         StreamingQueryProgress,
     )
 
@@ -150,6 +151,7 @@ def batch_finished(
         state_rows=sum(max(0, operator.numRowsTotal) for operator in operators),
         state_bytes=sum(max(0, operator.memoryUsedBytes) for operator in operators),
         dropped_late=sum(operator.numRowsDroppedByWatermark for operator in operators),
+        duplicates=sum(_duplicates(operator) for operator in operators),
         undecodable=_undecodable(progress),
     )
 
@@ -178,6 +180,10 @@ def _observed(progress: StreamingQueryProgress, metric: str) -> int | None:
     observed = progress.observedMetrics.get(metric)
     rows = None if observed is None else observed.asDict().get("rows")
     return None if rows is None else int(rows)
+
+
+def _duplicates(operator: StateOperatorProgress) -> int:
+    return int(operator.customMetrics.get("numDroppedDuplicateRows", 0))
 
 
 def _undecodable(progress: StreamingQueryProgress) -> dict[DatasetName, int]:

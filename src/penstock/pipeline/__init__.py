@@ -34,6 +34,7 @@ from penstock.pipeline.declaring import (
     topic,
     view,
 )
+from penstock.pipeline.deduplicating import deduplicate
 from penstock.pipeline.errors import (
     ContradictionError,
     CycleError,
@@ -202,6 +203,7 @@ __all__ = [
     "csv",
     "csv_file",
     "declaring_files",
+    "deduplicate",
     "files",
     "find_spec",
     "flow",

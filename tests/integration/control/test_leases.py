@@ -219,6 +219,8 @@ def wrote(table: KafkaTable, pipeline: PipelineName, record: LeaseRecord) -> boo
     return True
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_of_two_processes_that_start_at_once_exactly_one_runs_every_time(
     connection: Connection, pipeline: PipelineName
 ) -> None:

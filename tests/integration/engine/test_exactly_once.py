@@ -150,6 +150,7 @@ def test_sums_of_a_batch_that_is_run_again_are_written_once(lab: FlowLab) -> Non
     assert values(lab, sums) == once
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("delivery", "most"), [(ONCE, 1), (Delivery.AT_LEAST_ONCE, 2)], ids=["once", "at least once"]
 )
@@ -177,6 +178,7 @@ def test_what_a_failed_batch_has_written_is_not_written_again(
     assert max(found.values()) == most
 
 
+@pytest.mark.long
 def test_a_half_written_batch_is_not_shared_out_differently(lab: FlowLab, tmp_path: Path) -> None:
     lines = lab.topic("lines", partition_count=2)
     words = lab.topic("words", value=WORDS)

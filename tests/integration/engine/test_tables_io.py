@@ -110,6 +110,8 @@ def test_rows_are_appended_once_also_when_a_batch_is_run_again(io: FlowIO) -> No
     assert (io.folder / "tables" / "history" / "half=1").is_dir()
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_rows_of_one_key_replace_each_other_and_the_last_of_a_batch_counts(io: FlowIO) -> None:
     send_orders(io, (1, 10), (2, 20), (1, 11))
     assert written(io.run("upsert")) == [3]

@@ -113,6 +113,8 @@ def bring_back(cluster: KafkaCluster, topic: TopicName, broker_id: BrokerId) -> 
     eventually(lambda: in_sync(cluster, topic) == [3] * PARTITIONS, within_seconds=60)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_leader_and_controller_die_while_a_producer_writes(three_brokers: KafkaCluster) -> None:
     topic = three_brokers.create_topic(f"deaths-{uuid4().hex}", partition_count=PARTITIONS)
     with Writer(three_brokers.bootstrap, topic) as writer:

@@ -115,6 +115,7 @@ def test_a_batch_is_a_line_of_json_with_all_its_fields() -> None:
         "state_rows": 0,
         "state_bytes": 0,
         "dropped_late": 0,
+        "duplicates": 0,
         "undecodable": {"lines": 2},
         "refused_rows": 0,
     }

@@ -88,7 +88,7 @@ def test_a_flow_ends_as_the_event_says(
 
 
 def test_totals_add_up_over_restarts(flow: FlowStatus) -> None:
-    flow.apply(batch(dropped_late=2))
+    flow.apply(batch(dropped_late=2, duplicates=4))
     flow.apply(failed())
     flow.apply(FlowRestarting(flow=DETECT, at=NOON, attempt=1, after_seconds=2))
     flow.apply(batch(batch_id=1, input_rows=7, output_rows=0, seconds=0.25))
@@ -111,6 +111,7 @@ def test_totals_add_up_over_restarts(flow: FlowStatus) -> None:
         seconds=0.75,
         restarts=1,
         dropped_late=2,
+        duplicates=4,
     )
 
 

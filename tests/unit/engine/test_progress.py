@@ -43,7 +43,7 @@ SAID: dict[str, Any] = {
             "numRowsDroppedByWatermark": 2,
             "numShufflePartitions": 2,
             "numStateStoreInstances": 2,
-            "customMetrics": {},
+            "customMetrics": {"numDroppedDuplicateRows": 3},
         }
     ],
     "sources": [
@@ -85,6 +85,7 @@ def test_a_batch_is_told_with_offsets_counts_and_times() -> None:
     assert batch.seconds == pytest.approx(1.5)
     assert batch.watermark == datetime(2026, 11, 16, 3, tzinfo=UTC)
     assert (batch.state_rows, batch.state_bytes, batch.dropped_late) == (5, 12540, 2)
+    assert batch.duplicates == 3
     assert batch.undecodable == {"lines": 3}
     (source,) = batch.sources
     assert (source.dataset, source.start, source.end) == (LINES, {ZERO: 2}, {ZERO: 7})

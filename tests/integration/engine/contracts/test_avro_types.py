@@ -142,6 +142,7 @@ def read(spark: SparkSession, bound: Contract, values: Sequence[bytes | None]) -
     return parsed.select(*decoder.columns(F.col("parsed")), reason.alias("reason")).collect()
 
 
+@pytest.mark.long
 def test_what_others_write_is_read_and_what_is_written_others_read(spark: SparkSession) -> None:
     bound = contract(spark, EVERY_TYPE)
     (row,) = read(spark, bound, [written(EVERY_TYPE, ROW)])

@@ -125,6 +125,8 @@ NOT_JSON: list[tuple[bytes | None, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_what_breaks_a_rule_is_refused_with_the_field_and_the_rule(spark: SparkSession) -> None:
     known = contract(spark, ORDER, refused={8: "schema id 8 is of another subject"})
     records = [order(changes) for changes, _ in BROKEN] + [order(one) for one in GOOD]

@@ -53,6 +53,8 @@ CUSTOMER: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_rows_are_written_as_the_schema_has_them(spark: SparkSession) -> None:
     """Also read back; nulls that are neither allowed nor required are left out."""
     known = contract(spark, CUSTOMER)
