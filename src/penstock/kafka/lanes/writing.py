@@ -207,16 +207,29 @@ class LaneWriter:
         self._client.commit_transaction(_COMMIT_SECONDS)
         self.entry = whole
 
+    def _reason(self, error: KafkaError) -> KafkaError:
+        """Return why a transaction cannot go on, which the client tells who wants to commit it.
+
+        It cannot be committed then: the client takes no records only when something failed.
+        """
+        if error.code() == KafkaError._STATE:  # noqa: SLF001 - a public constant
+            try:
+                self._client.commit_transaction(_ABORT_SECONDS)
+            except KafkaException as err:
+                return error_of(err)
+        return error
+
     @contextmanager
     def _translated(self, action: str) -> Iterator[None]:
         try:
             with fatal_errors_unwrapped():
                 yield
         except KafkaException as err:
-            if error_of(err).code() in _FENCED:
+            error = self._reason(error_of(err))
+            if error.code() in _FENCED or error.fatal():
                 raise LaneFencedError(self._lane) from err
             raise translated(
-                err,
+                error,
                 action=f"{action} lane `{self._lane.key}`",
                 bootstrap=self._connection.bootstrap,
             ) from err
