@@ -52,7 +52,7 @@ from penstock.engine.events import (
 )
 from penstock.engine.exactly_once.checks import delivery_problems, uses_lanes
 from penstock.engine.exactly_once.lane_plan import is_by_order
-from penstock.engine.exactly_once.sink import LaneSink
+from penstock.engine.exactly_once.sink import BegunBatch, LaneSink
 from penstock.engine.failure_errors import QueryHangsError
 from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
@@ -62,7 +62,7 @@ from penstock.engine.real_time import slot_problem
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.used_columns import told_subjects
 from penstock.engine.writing import start_query
-from penstock.pipeline import DataLoss, Files, Lookup, Topic
+from penstock.pipeline import DataLoss, Delivery, Files, Lookup, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from penstock.engine.tables import TableLocations
     from penstock.kafka import Admin
     from penstock.kafka.lanes.ledger import Counts
-    from penstock.names import DatasetName, TopicName
+    from penstock.names import DatasetName, FlowName, TopicName
     from penstock.pipeline import Flow, Pipeline, Trigger
 
 logger = logging.getLogger(__name__)
@@ -313,7 +313,7 @@ class FlowQuery:
         )
 
     def _new_lanes(self, frame: DataFrame) -> LaneSink | None:
-        """Return what writes to topics exactly once; None if nothing is to be.
+        """Return what writes no record to topics twice; None if nothing is to be so.
 
         Raises:
             PenstockError: it cannot.
@@ -324,14 +324,23 @@ class FlowQuery:
             raise problem
         # Lanes must be the same when a batch is run again; Spark would join small ones as it likes.
         self._session.conf.set(_ADAPTIVE, "false")
-        ledger = self._context.ledger.table()
+        ledger = self._context.ledger
+        ledger.retire(self._pipeline.name, self._is_alive)
         return LaneSink(
             self._pipeline.name,
             self.flow.name,
-            ledger,
+            ledger.table(),
             by_content=is_by_order(frame),
             on_written=self._written.__setitem__,
+            begun=BegunBatch(self._context.storage, self.flow.name)
+            if self.flow.delivery is Delivery.AT_MOST_ONCE
+            else None,
         )
+
+    def _is_alive(self, flow: FlowName) -> bool:
+        """Whether a flow is one of the pipeline, or could go on where it was if it came back."""
+        declared = any(item.name == flow for item in self._pipeline.flows)
+        return declared or CheckpointFolder(self._context.storage, flow).exists()
 
     @property
     def _topics(self) -> list[Topic]:

@@ -350,7 +350,7 @@ def flow(
             or `real_time`.
         output_mode: `append`, `update` or `complete`, as Spark means them; by default `append`,
             in real time `update`.
-        delivery: of records into topics, `at_least_once` or `exactly_once`.
+        delivery: of records into topics, `at_least_once`, `exactly_once` or `at_most_once`.
         conf: Spark settings of this flow alone.
     """
 

@@ -37,6 +37,9 @@ class Delivery(StrEnum):
     AT_LEAST_ONCE = "at_least_once"
     """After a failure some records may be there twice."""
 
+    AT_MOST_ONCE = "at_most_once"
+    """After a failure some records may be missing: what was begun is not begun again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Continuously:

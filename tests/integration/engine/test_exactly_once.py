@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 
 from penstock.engine.analysis import analyze
 from penstock.engine.exactly_once.errors import LanesChangedError, WanderingRowsError
+from penstock.engine.exactly_once.sink import Ledger
 from penstock.engine.failure_errors import UserCodeError
 from penstock.kafka.lanes.ledger import LaneEntry, lane_prefix
 from penstock.pipeline import Delivery, Json, OutputMode
@@ -179,6 +181,29 @@ def test_what_a_failed_batch_has_written_is_not_written_again(
 
 
 @pytest.mark.long
+def test_at_most_once_a_batch_that_was_begun_is_given_up(lab: FlowLab, tmp_path: Path) -> None:
+    lines = lab.topic("lines", partition_count=2)
+    words = lab.topic("words", value=WORDS)
+    trap = tmp_path / "trap"
+    trap.touch()
+    spread(lab, lines, 40, 2)
+    flow = failing_at("w1", trap)
+    query = lab.query(flow, lines, into=words, delivery=Delivery.AT_MOST_ONCE)
+    query.start()
+    assert query.await_end(110)
+    assert query.failure is not None
+    trap.unlink()
+    lab.send(lines, ["more"])
+    lab.run(flow, lines, into=words, delivery=Delivery.AT_MOST_ONCE)
+
+    found = values(lab, words)
+    assert set(found.values()) == {1}
+    assert 1 <= sum(found.values()) <= 21
+    assert b'{"word":"more"}' in found
+    assert b'{"word":"w1"}' not in found
+
+
+@pytest.mark.long
 def test_a_half_written_batch_is_not_shared_out_differently(lab: FlowLab, tmp_path: Path) -> None:
     lines = lab.topic("lines", partition_count=2)
     words = lab.topic("words", value=WORDS)
@@ -213,6 +238,46 @@ def test_another_checkpoint_is_another_beginning(lab: FlowLab) -> None:
     lab.run(copy, lines, into=words, delivery=ONCE)
 
     assert values(lab, words) == Counter({b'{"word":"a"}': 2})
+
+
+def test_lanes_of_a_flow_are_forgotten_with_its_checkpoint(lab: FlowLab) -> None:
+    lines, words = lab.topic("lines", partition_count=1), lab.topic("words", value=WORDS)
+    lab.send(lines, ["a"])
+    lab.run(copy, lines, into=words, delivery=ONCE)
+    found = entries(lab)
+
+    for is_needed in (True, False):
+        ledger = Ledger(lab.kafka.connection)
+        ledger.retire(lab.name, lambda flow: flow != "flow" or is_needed)  # noqa: B023 - used at once
+        ledger.close()
+        assert entries(lab) == (found if is_needed else {})
+    assert list(found) == [f"{lines.kafka_name}-0"]
+
+
+def test_a_deposit_stays_before_its_withdrawal(lab: FlowLab) -> None:
+    """The order of a key is kept, and neither is there twice, so no account is overdrawn."""
+    steps = lab.topic("steps", partition_count=3, value=Json("account string, amount int"))
+    booked = lab.topic("booked", value=Json("account string, amount int"), key=("account",))
+    accounts = [f"a{number}" for number in range(30)]
+    records = [
+        Sent(key=account, value=f'{{"account":"{account}","amount":{amount}}}')
+        for amount in (100, -100, 50, -30)
+        for account in accounts
+    ]
+    send(lab.kafka.connection, steps.kafka_name, records)
+    for _ in range(2):
+        lab.run(book, steps, into=booked, delivery=ONCE)
+        uncommit(lab.checkpoint)
+
+    amounts: dict[str, list[int]] = {account: [] for account in accounts}
+    for record in lab.records(booked.kafka_name):
+        step = json.loads(record.value or b"")
+        amounts[step["account"]].append(step["amount"])
+    assert amounts == {account: [100, -100, 50, -30] for account in accounts}
+
+
+def book(steps: DataFrame) -> DataFrame:
+    return steps.select("account", "amount")
 
 
 def test_rows_that_wander_are_refused(lab: FlowLab) -> None:

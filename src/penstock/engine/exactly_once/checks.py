@@ -1,4 +1,4 @@
-"""Whether a flow writes exactly once, and whether it can."""
+"""Whether a flow writes by lanes, and whether it can."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def uses_lanes(flow: Flow, pipeline: Pipeline) -> bool:
-    """Whether `flow` writes to a topic, exactly once."""
+    """Whether `flow` writes to a topic, and no record twice."""
     to_topics = any(isinstance(item, Topic) for item in pipeline.targets(flow).values())
-    return to_topics and flow.delivery is Delivery.EXACTLY_ONCE
+    return to_topics and flow.delivery is not Delivery.AT_LEAST_ONCE
 
 
 def delivery_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Iterator[PenstockError]:
@@ -31,7 +31,7 @@ def delivery_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Itera
     if isinstance(flow.trigger, RealTime):
         yield NotRealTimeError(
             flow,
-            because="it writes exactly once, which is done batch by batch",
+            because=f"its delivery is `{flow.delivery}`, which is done batch by batch",
             instead='declare `delivery="at_least_once"`, or leave out `trigger=`',
             origin=flow.origin,
         )

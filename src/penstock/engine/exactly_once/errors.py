@@ -18,7 +18,7 @@ class WanderingRowsError(UsageError):
 
     def __init__(self, flow: FlowName, operator: str, *, origin: Origin) -> None:
         super().__init__(
-            f"flow `{flow}` cannot write exactly once: `{operator}` has values that differ when a "
+            f"flow `{flow}` would write rows twice: `{operator}` has values that differ when a "
             "batch is run again, and rows are grouped or shared out by them",
             hint="take such values (`rand`, `uuid`, a non-deterministic function) out of the keys, "
             'or declare `delivery="at_least_once"`',

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import logging
+from dataclasses import asdict
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -20,15 +23,20 @@ from penstock.kafka.lanes.ledger import (
 )
 from penstock.kafka.lanes.writing import LaneTask
 from penstock.kafka.tables import KafkaTable
+from penstock.names import FlowName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
 
+    from penstock.engine.storage import Storage
     from penstock.engine.tables import BatchIdentity
     from penstock.kafka import Connection
-    from penstock.names import FlowName, TopicName
+    from penstock.names import TopicName
+
+
+logger = logging.getLogger(__name__)
 
 
 class Ledger:
@@ -37,6 +45,7 @@ class Ledger:
     def __init__(self, connection: Connection) -> None:
         self._connection, self._lock = connection, Lock()
         self._table: KafkaTable | None = None
+        self._has_retired = False
 
     def table(self) -> KafkaTable:
         """Return the table; its topic is created if there is none.
@@ -49,12 +58,54 @@ class Ledger:
                 self._table = KafkaTable.open(self._connection, LEDGER_TOPIC)
             return self._table
 
+    def retire(self, pipeline: str, is_needed: Callable[[FlowName], bool]) -> None:
+        """Forget the lanes of flows of `pipeline` that are not needed; only the first call does.
+
+        An entry is needed as long as the flow's checkpoint is there: batches of another checkpoint
+        never count as written by it.
+
+        Raises:
+            ClusterError: the cluster is away, or refuses.
+        """
+        table = self.table()
+        with self._lock:
+            if self._has_retired:
+                return
+            prefix = f"{pipeline}/"
+            _, found = table.entries_at(prefix)
+            flows = {key: FlowName(key.removeprefix(prefix).partition("/")[0]) for key in found}
+            needed = {flow: is_needed(flow) for flow in set(flows.values())}
+            for key, flow in flows.items():
+                if not needed[flow]:
+                    table.delete(key)
+            self._has_retired = True
+
     def close(self) -> None:
         """Close the table if it is open."""
         with self._lock:
             if self._table is not None:
                 self._table.close()
                 self._table = None
+
+
+class BegunBatch:
+    """The file `<flow>.begun.json` beside a checkpoint: the last batch that was begun."""
+
+    def __init__(self, storage: Storage, flow: FlowName) -> None:
+        self._storage, self._name = storage, f"{flow}.begun.json"
+
+    def note(self, identity: BatchIdentity) -> bool:
+        """Note that a batch begins; return False if it has begun before.
+
+        Raises:
+            StorageError: the file cannot be read or written.
+        """
+        text = json.dumps(asdict(identity))
+        if self._storage.read_text(self._name) == text:
+            logger.warning("a batch is given up", extra={"batch": identity.batch_id})
+            return False
+        self._storage.write_text(self._name, text)
+        return True
 
 
 class LaneSink:
@@ -68,6 +119,7 @@ class LaneSink:
         *,
         by_content: bool,
         on_written: Callable[[int, Counts], None],
+        begun: BegunBatch | None = None,
     ) -> None:
         """Write nothing yet.
 
@@ -77,9 +129,11 @@ class LaneSink:
             ledger: the table of entries, open.
             by_content: whether partitions of this flow's batches are never lanes.
             on_written: is told of each batch how many records it has for each topic.
+            begun: where the last batch is noted before anything of it is written; a batch that was
+                begun is not run again. None: it is.
         """
         self._pipeline, self._flow, self._ledger = pipeline, flow, ledger
-        self._by_content, self._on_written = by_content, on_written
+        self._by_content, self._on_written, self._begun = by_content, on_written, begun
         self._owners: dict[str, str] = {}
 
     def write(
@@ -96,7 +150,10 @@ class LaneSink:
             LanesChangedError: a part of it was written with other lanes.
             PySparkException: a lane failed; `tasks.failure_in` finds why.
         """
-        self._on_written(identity.batch_id, self._write(records, identity, topic))
+        counts: Counts = {}
+        if self._begun is None or self._begun.note(identity):
+            counts = self._write(records, identity, topic)
+        self._on_written(identity.batch_id, counts)
 
     def _write(
         self, records: DataFrame, identity: BatchIdentity, topic: TopicName | None
