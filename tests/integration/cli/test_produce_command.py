@@ -430,7 +430,9 @@ def test_a_second_ctrl_c_gives_up_and_puts_aside_what_a_dead_broker_did_not_take
     assert said[-1] == f"hint: `penstock produce {topic} --format records async` sends them again"
     assert [summary[name] for name in ("delivered", "failed", "errors_file")] == [1, 2, "async"]
     assert [summary_of_fired[name] for name in ("delivered", "failed")] == [1, 2]
-    assert [summary_of_waiting[name] for name in ("delivered", "failed")] == [1, 1]
+    # One at a time: the second may or may not be on its way, the third is not read.
+    assert summary_of_waiting["delivered"] == 1
+    assert summary_of_waiting["failed"] in (0, 1)
     assert [entry.get("value", "") for entry in put_aside(tmp_path / "sync")] == ["", "2"]
     assert sorted(entry.get("value", "") for entry in put_aside(tmp_path / "async")) == [
         "", "2", "3",
