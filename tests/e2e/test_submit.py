@@ -78,7 +78,7 @@ def test_a_driver_that_spark_has_started_joins_its_jvm(project: Project, tmp_pat
         check=False,
     )
 
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert project.ids("tens") == [0, 10, 20, 30, 40]
 
 

@@ -123,7 +123,7 @@ def importable(folder: Path) -> Iterator[None]:
         _loaded.folder = folder
         _loaded.modules = {
             name: module
-            for name, module in sys.modules.items()
+            for name, module in sys.modules.copy().items()  # a session may be starting meanwhile
             if name not in before and _is_below(module, folder)
         }
 

@@ -1,7 +1,9 @@
 """Loading projects: many files, files that fail, and one project after the other."""
 
+import builtins
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -72,6 +74,23 @@ def test_loading_leaves_installed_modules_alone(tmp_path: Path) -> None:
     declared(tmp_path, "import penstock.names\n" + TOPICS + COPY)
     declared(tmp_path, TOPICS + COPY)
     assert {name: sys.modules[name] for name in before} == before
+
+
+def test_modules_may_be_imported_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread imports Spark while the files of a project are loaded."""
+
+    class Busy(ModuleType):
+        def __getattr__(self, _: str) -> str:
+            monkeypatch.setitem(sys.modules, f"later{len(sys.modules)}", ModuleType("later"))
+            return ""
+
+    busy = Busy("busy")
+    write(tmp_path, {"flows.py": f"{TOPICS}{COPY}import sys\nsys.modules['busy'] = STAND_IN\n"})
+    monkeypatch.setattr(builtins, "STAND_IN", busy, raising=False)
+    try:
+        assert load(tmp_path).flow("copy").name == "copy"
+    finally:
+        sys.modules.pop("busy", None)
 
 
 def test_a_folder_without_the_files_is_no_project(tmp_path: Path) -> None:
