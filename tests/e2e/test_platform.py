@@ -130,6 +130,8 @@ def test_the_registry_keeps_its_address_and_its_schemas(penstock: Penstock) -> N
     assert "ready at" in penstock("platform", "logs", "registry").stdout
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("verb", ["up", "down"])
 def test_what_a_killed_supervisor_leaves_is_found_by(
     verb: str, penstock: Penstock, root: Path

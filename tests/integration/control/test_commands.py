@@ -220,7 +220,8 @@ def test_a_command_of_another_version_is_refused(
     assert (answer.refused.code, driver.heard) == ("PEN-237", [])
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_broker_that_restarts_in_the_middle_of_a_command_delays_the_answer(
     tmp_path: Path, pipeline: PipelineName
 ) -> None:

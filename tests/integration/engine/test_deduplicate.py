@@ -28,6 +28,8 @@ def order(number: int, minute: int) -> str:
     return f'{{"id":{number},"at":"2026-11-16T12:{minute:02}:00Z"}}'
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_the_first_of_each_stays_over_batches_and_restarts(lab: FlowLab) -> None:
     time = {"event_time": "at", "allowed_lateness": timedelta(minutes=10)}
     orders = lab.topic("orders", partition_count=1, value=ORDER, **time)

@@ -119,6 +119,7 @@ print(json.dumps({"jvms": pids, "worker": workers[0], "status": status}))
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)  # two sessions, one after the other
 def test_nothing_but_our_own_output_reaches_the_terminal(tmp_path: Path) -> None:
     """Neither an error of Spark's, nor its log, nor a JVM that is abandoned, ended or killed."""

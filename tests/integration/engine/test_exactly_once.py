@@ -137,6 +137,7 @@ def test_two_topics_have_lanes_of_their_own(lab: FlowLab) -> None:
     assert sum(values(lab, words).values()) == 20
 
 
+@pytest.mark.long
 def test_sums_of_a_batch_that_is_run_again_are_written_once(lab: FlowLab) -> None:
     lines, sums = lab.topic("lines"), lab.topic("sums", value=COUNTS)
     settings = {"into": sums, "mode": OutputMode.UPDATE, "delivery": ONCE}
@@ -331,6 +332,7 @@ def test_what_cannot_be_exact_is_found_before_the_start(
     assert [problem.code for problem in analyze(load(tmp_path), spark)] == codes
 
 
+@pytest.mark.long
 def test_records_are_what_sparks_own_sink_writes(lab: FlowLab) -> None:
     """The same partitions, keys, values and headers, null ones too, in the same order per key."""
     orders = lab.topic("orders", partition_count=3, value=Json("id string, n int"), key=("id",))

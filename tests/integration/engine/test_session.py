@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from penstock.kafka import Connection
@@ -21,6 +22,8 @@ def test_records_go_to_kafka_and_come_back(
     assert sorted(tuple(row) for row in values) == [("0", "v0"), ("1", "v1"), ("2", "v2")]
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_tables_are_delta_tables_that_can_be_merged_into(
     spark: SparkSession, tmp_path: Path
 ) -> None:

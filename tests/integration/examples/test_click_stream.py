@@ -83,6 +83,7 @@ def test_clicks_of_unknown_users_are_kept(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.long
 def test_every_click_of_the_sample_comes_out_once_with_what_is_known_of_it(
     runs: ExampleRuns,
 ) -> None:

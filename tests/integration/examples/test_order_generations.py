@@ -65,6 +65,7 @@ class Shop:
         return done.returncode, [line.split() for line in done.stdout.splitlines()[1:]]
 
 
+@pytest.mark.long
 def test_orders_move_from_one_generation_to_the_next(
     spark: SparkSession, kafka: KafkaCluster, registry_url: str, tmp_path: Path
 ) -> None:

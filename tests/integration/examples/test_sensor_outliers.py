@@ -119,6 +119,7 @@ def test_sensors_are_judged_by_themselves_and_what_is_no_number_is_left_out(
     assert found[0]["deviation"] == pytest.approx(statistics.pstdev(expected))
 
 
+@pytest.mark.long
 def test_the_spikes_of_the_sample_are_found_and_nothing_else(runs: ExampleRuns) -> None:
     """Two runs: the second goes on with the numbers that the first has left."""
     half = len(READINGS) // 2

@@ -35,10 +35,14 @@ POD = DriverPod(
 )
 API_VERSION = "1.33"
 
-PLAIN = st.text(st.characters(codec="utf-8", max_codepoint=0xFFFF, exclude_categories=["Cs", "Cc"]))
+LETTERS = st.characters(codec="utf-8", max_codepoint=0xFFFF, exclude_categories=["Cs", "Cc"])
+PLAIN = st.text(LETTERS)
+NAMES = st.text(LETTERS, max_size=100)
+"""Keys: YAML takes no more than 1,024 characters, six of which may stand for one of these."""
+
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | PLAIN | PLAIN.map(lambda text: f"{text}\n{text}\n"),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=12,
 )
 

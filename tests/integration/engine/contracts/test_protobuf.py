@@ -88,6 +88,8 @@ def client(registry_url: str) -> Iterator[SchemaRegistryClient]:
         yield client
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_records_of_confluents_client_are_read_and_bad_ones_told_apart(
     spark: SparkSession, client: SchemaRegistryClient
 ) -> None:

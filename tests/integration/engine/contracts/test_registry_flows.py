@@ -93,6 +93,8 @@ def lab_file(lab: FlowLab, topic: Topic, schema: object) -> Path:
     return path
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_versions_are_read_as_the_flow_was_written_and_a_new_one_is_picked_up(
     registered: FlowLab, registry: RegistryClient
 ) -> None:
@@ -246,6 +248,8 @@ def test_flows_may_be_kept_from_registering(registered: FlowLab, registry: Regis
     assert len(registered.records(target.kafka_name)) == 1
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("declare", [ps.avro, ps.json_schema, ps.protobuf])
 def test_each_format_is_written_with_a_schema_of_its_own_and_read_back(
     registered: FlowLab, registry: RegistryClient, declare: Callable[[], RegistryFormat]

@@ -103,6 +103,8 @@ def test_a_project_becomes_a_pipeline_like_any_other(project: DeclarativeLab) ->
     }
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_several_append_flows_into_one_table_keep_every_row(project: DeclarativeLab) -> None:
     """Spark's file sink would lose the rows of all flows but one; columns may differ."""
     for number in range(3):
