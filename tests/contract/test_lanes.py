@@ -18,7 +18,7 @@ from penstock.kafka.lanes.writing import LaneTask, LaneWriter, RecordBatch, writ
 from penstock.kafka.tables import KafkaTable
 from penstock.names import Offset
 from support.tables import program
-from support.topic_contents import topic_contents
+from support.topic_contents import await_commits, topic_contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,8 @@ def entry_of(task: LaneTask) -> LaneEntry:
 
 
 def values(connection: Connection, topic: TopicName) -> list[bytes]:
-    """Return what readers of committed records see."""
+    """Return what readers of committed records see, when nothing is open any more."""
+    await_commits(connection, topic)
     return sorted(record.value or b"" for record in topic_contents(connection.bootstrap, topic))
 
 

@@ -22,7 +22,7 @@ from penstock.pipeline import AvailableNow, Delivery, Flow, OutputMode, Pipeline
 from support.contracts import contracts_at
 from support.declared import ORIGIN
 from support.producing import Sent, send
-from support.topic_contents import Stored, topic_contents
+from support.topic_contents import Stored, await_commits, topic_contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -156,6 +156,7 @@ class FlowLab:
 
     def records(self, topic: TopicName) -> list[Stored]:
         """Return the records of a topic."""
+        await_commits(self.kafka.connection, topic)
         return topic_contents(self.kafka.bootstrap, topic)
 
     def dead_letters(self, config: Mapping[str, str] | None = None) -> TopicName:

@@ -72,7 +72,7 @@ class SparkPlatform:
             with urllib.request.urlopen(address, timeout=20) as page:  # noqa: S310 - ours
                 found: dict[str, Any] = json.load(page)
                 return found
-        except OSError:
+        except (OSError, ValueError):  # for a moment the answer of a new master is a page
             return {}
 
     def await_workers(self, count: int) -> None:

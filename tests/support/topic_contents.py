@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from penstock.kafka import Admin, Isolation, partitions_to_read
+from penstock.kafka.offsets import end_offsets
+from penstock.names import TopicName
+from support.waiting import eventually
+
+if TYPE_CHECKING:
+    from penstock.kafka import Connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +49,21 @@ def topic_contents(
         return sorted(_until_the_ends(consumer, len(partitions)), key=_position)
     finally:
         consumer.close()
+
+
+def await_commits(connection: Connection, topic: str) -> None:
+    """Wait until no transaction is open in `topic`.
+
+    A commit is done when Kafka has decided on it; readers are told a moment later.
+    """
+
+    def is_settled() -> bool:
+        with Admin(connection) as admin:
+            places = partitions_to_read(admin, [TopicName(topic)])
+            ends = [end_offsets(admin, places, isolation=item) for item in Isolation]
+        return all(item == ends[0] for item in ends)
+
+    eventually(is_settled, within_seconds=20)
 
 
 def values_by_partition(bootstrap: str, topic: str) -> dict[int, list[bytes | None]]:
