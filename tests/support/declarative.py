@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from penstock.control.order import writers_before
+from penstock.engine.context import PipelineContext
 from penstock.engine.exactly_once.sink import Ledger
 from penstock.engine.kafka_options import kafka_options
 from penstock.engine.lookups import Lookups
 from penstock.engine.quarantine import QuarantineWorker
-from penstock.engine.queries import FlowQuery, PipelineContext
+from penstock.engine.queries import FlowQuery
 from penstock.engine.refreshing import RefreshQuery
 from penstock.engine.sdp import load_declarative_pipeline
 from penstock.engine.storage import Storage

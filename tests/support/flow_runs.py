@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.batch import BoundedResult, bounded_run
+from penstock.engine.context import PipelineContext
 from penstock.engine.events import BatchFinished, PipelineEvent
 from penstock.engine.exactly_once.sink import Ledger
 from penstock.engine.kafka_options import kafka_options
 from penstock.engine.lookups import Lookups
 from penstock.engine.quarantine import QuarantineWorker
-from penstock.engine.queries import FlowQuery, PipelineContext
+from penstock.engine.queries import FlowQuery
 from penstock.engine.storage import Storage
 from penstock.engine.tables import TableLocations
 from penstock.kafka import Admin

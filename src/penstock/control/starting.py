@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from penstock.control.options import RunOptions
     from penstock.engine import SparkDriver
     from penstock.engine.batch import BoundedResult
+    from penstock.engine.context import PipelineContext
     from penstock.engine.events import Notify, Offsets
     from penstock.engine.failures import Failure
     from penstock.engine.lookups import Lookups
-    from penstock.engine.queries import FlowQuery, PipelineContext
+    from penstock.engine.queries import FlowQuery
     from penstock.engine.refreshing import RefreshQuery
     from penstock.kafka import StartingPoint
     from penstock.names import DatasetName, FlowName
@@ -176,10 +177,10 @@ class FlowStarter:
         self._admin.forget()
 
     def _shared(self, notify: Notify) -> PipelineContext:
+        from penstock.engine.context import PipelineContext
         from penstock.engine.exactly_once.sink import Ledger
         from penstock.engine.kafka_options import kafka_options
         from penstock.engine.lookups import Lookups
-        from penstock.engine.queries import PipelineContext
         from penstock.engine.storage import Storage
         from penstock.engine.tables import TableLocations
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from penstock.engine.context import PipelineContext
     from penstock.engine.enriching import FunctionLookup
-    from penstock.engine.queries import PipelineContext
     from penstock.kafka import Admin, StartingPoint
     from penstock.pipeline import Flow
 

@@ -69,14 +69,14 @@ class PlanNode:
 
 def plan_of(frame: DataFrame) -> PlanNode:
     """Return the analyzed plan of `frame`."""
-    return _copied(_analyzed(frame), frame.sparkSession.sparkContext._jvm)  # noqa: SLF001 - the only way in
+    return _copied(analyzed(frame), frame.sparkSession.sparkContext._jvm)  # noqa: SLF001 - the only way in
 
 
 def has_python(frame: DataFrame) -> bool:
     """Return whether rows leave the JVM for a Python function."""
     jvm: Any = frame.sparkSession.sparkContext._jvm  # noqa: SLF001 - the only way in
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
-    return bool(_analyzed(frame).containsPattern(patterns.PYTHON_UDF()))
+    return bool(analyzed(frame).containsPattern(patterns.PYTHON_UDF()))
 
 
 def refusal(frame: DataFrame, mode: OutputMode) -> AnalysisException | None:
@@ -86,19 +86,20 @@ def refusal(frame: DataFrame, mode: OutputMode) -> AnalysisException | None:
     modes = jvm.org.apache.spark.sql.streaming.OutputMode
     spark_mode = getattr(modes, mode.value.capitalize())()
     try:
-        checker.checkForStreaming(_analyzed(frame), spark_mode)
+        checker.checkForStreaming(analyzed(frame), spark_mode)
     except AnalysisException as err:
         return err
     return None
 
 
-def _analyzed(frame: DataFrame) -> Any:  # noqa: ANN401 - an object of the JVM
+def analyzed(frame: DataFrame) -> Any:  # noqa: ANN401 - an object of the JVM
+    """Return the plan of `frame` as Spark has analyzed it."""
     return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way in
 
 
 def _copied(node: Any, jvm: Any) -> PlanNode:  # noqa: ANN401 - objects of the JVM
     operator = str(node.nodeName())
-    children = tuple(_copied(child, jvm) for child in _items(node.children()))
+    children = tuple(_copied(child, jvm) for child in items(node.children()))
     is_streaming = bool(node.isStreaming())
     facts: dict[str, Any] = {}
     if is_streaming:
@@ -106,9 +107,9 @@ def _copied(node: Any, jvm: Any) -> PlanNode:  # noqa: ANN401 - objects of the J
             case "Aggregate":
                 facts = _facts_of_aggregate(node)
             case "Deduplicate":
-                facts = {"bounded": _any_has(_items(node.keys()), _DELAY)}
+                facts = {"bounded": _any_has(items(node.keys()), _DELAY)}
             case "Distinct":
-                facts = {"bounded": _any_has(_items(node.child().output()), _DELAY)}
+                facts = {"bounded": _any_has(items(node.child().output()), _DELAY)}
             case "Join":
                 facts = {"join_type": str(node.joinType().toString())}
                 if all(child.is_streaming for child in children):
@@ -123,12 +124,12 @@ def _copied(node: Any, jvm: Any) -> PlanNode:  # noqa: ANN401 - objects of the J
 
 
 def _facts_of_aggregate(node: Any) -> dict[str, Any]:  # noqa: ANN401 - an object of the JVM
-    keys = _items(node.groupingExpressions())
+    keys = items(node.groupingExpressions())
     return {
         "bounded": _any_has(keys, _DELAY),
         "time_window": _any_has(keys, _TIME_WINDOW),
         "session_window": _any_has(keys, _SESSION_WINDOW),
-        "distinct_aggregate": any(_is_distinct(e) for e in _items(node.aggregateExpressions())),
+        "distinct_aggregate": any(_is_distinct(e) for e in items(node.aggregateExpressions())),
     }
 
 
@@ -153,7 +154,7 @@ def _is_bounded_join(join: Any, jvm: Any) -> bool:  # noqa: ANN401 - objects of 
 def _is_distinct(expression: Any) -> bool:  # noqa: ANN401 - an object of the JVM
     if expression.nodeName() == "AggregateExpression":
         return bool(expression.isDistinct())
-    return any(_is_distinct(child) for child in _items(expression.children()))
+    return any(_is_distinct(child) for child in items(expression.children()))
 
 
 def _any_has(expressions: list[Any], key: str) -> bool:
@@ -163,5 +164,6 @@ def _any_has(expressions: list[Any], key: str) -> bool:
     )
 
 
-def _items(sequence: Any) -> list[Any]:  # noqa: ANN401 - a Scala sequence
+def items(sequence: Any) -> list[Any]:  # noqa: ANN401 - a Scala sequence
+    """Return what a Scala sequence holds."""
     return [sequence.apply(index) for index in range(sequence.size())]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Condition, Lock
 from typing import TYPE_CHECKING
@@ -50,9 +50,8 @@ from penstock.engine.events import (
     FlowIdle,
     FlowStarted,
 )
-from penstock.engine.exactly_once.checks import delivery_problems, uses_lanes
-from penstock.engine.exactly_once.lane_plan import is_by_order
-from penstock.engine.exactly_once.sink import BegunBatch, LaneSink
+from penstock.engine.exactly_once.checks import uses_lanes
+from penstock.engine.exactly_once.opening import open_lanes
 from penstock.engine.failure_errors import QueryHangsError
 from penstock.engine.failures import Failure, failure_of, query_failure
 from penstock.engine.progress import ProgressFeed, QueryEnded
@@ -62,7 +61,7 @@ from penstock.engine.real_time import slot_problem
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.used_columns import told_subjects
 from penstock.engine.writing import start_query
-from penstock.pipeline import DataLoss, Delivery, Files, Lookup, Topic
+from penstock.pipeline import DataLoss, Files, Lookup, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,19 +69,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from penstock.engine.contracts.binding import Contracts
+    from penstock.engine.context import PipelineContext
     from penstock.engine.data_loss import TopicState
-    from penstock.engine.events import Notify, Offsets
-    from penstock.engine.exactly_once.sink import Ledger
-    from penstock.engine.lookups import Lookups
+    from penstock.engine.events import Offsets
+    from penstock.engine.exactly_once.sink import LaneSink
     from penstock.engine.progress import ProgressEvent
-    from penstock.engine.quarantine import QuarantineWorker
-    from penstock.engine.storage import Storage
-    from penstock.engine.tables import TableLocations
-    from penstock.kafka import Admin
     from penstock.kafka.lanes.ledger import Counts
-    from penstock.names import DatasetName, FlowName, TopicName
-    from penstock.pipeline import Flow, Pipeline, Trigger
+    from penstock.names import DatasetName, TopicName
+    from penstock.pipeline import Flow, Trigger
 
 logger = logging.getLogger(__name__)
 
@@ -93,35 +87,9 @@ _LAST_EVENT_SECONDS = 10.0
 """How long Spark's last event about a query may take after the query has ended."""
 
 
-_ADAPTIVE = "spark.sql.adaptive.streaming.stateless.enabled"
-
 _DRAIN_SECONDS = 30.0
 _HASTY_DRAIN_SECONDS = 5.0
 """How long writing the last dead letters may take; what remains is done at the next start."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineContext:
-    """What the flows of a running pipeline share."""
-
-    pipeline: Pipeline
-    spark: SparkSession
-    storage: Storage
-    """Its root is `<checkpoint_root>/<pipeline>`."""
-
-    admin: Admin
-    kafka: Mapping[str, str]
-    """Spark's options for the same cluster: `kafka_options`."""
-
-    tables: TableLocations
-    lookups: Lookups
-    contracts: Contracts
-    ledger: Ledger
-    quarantine: QuarantineWorker
-    conf: Mapping[str, str]
-    """What the user set in `spark.conf`."""
-
-    notify: Notify
 
 
 class FlowQuery:
@@ -308,39 +276,16 @@ class FlowQuery:
             kafka=self._context.kafka,
             tables=self._context.tables,
             trigger=self._trigger,
-            lanes=self._new_lanes(frame),
+            lanes=self._lanes(frame),
             on_error=self._note_failure,
         )
 
-    def _new_lanes(self, frame: DataFrame) -> LaneSink | None:
-        """Return what writes no record to topics twice; None if nothing is to be so.
-
-        Raises:
-            PenstockError: it cannot.
-        """
+    def _lanes(self, frame: DataFrame) -> LaneSink | None:
         if not uses_lanes(self.flow, self._pipeline):
             return None
-        for problem in delivery_problems(frame, self.flow, self._pipeline):
-            raise problem
-        # Lanes must be the same when a batch is run again; Spark would join small ones as it likes.
-        self._session.conf.set(_ADAPTIVE, "false")
-        ledger = self._context.ledger
-        ledger.retire(self._pipeline.name, self._is_alive)
-        return LaneSink(
-            self._pipeline.name,
-            self.flow.name,
-            ledger.table(),
-            by_content=is_by_order(frame),
-            on_written=self._written.__setitem__,
-            begun=BegunBatch(self._context.storage, self.flow.name)
-            if self.flow.delivery is Delivery.AT_MOST_ONCE
-            else None,
+        return open_lanes(
+            frame, self.flow, self._pipeline, self._context, on_written=self._written.__setitem__
         )
-
-    def _is_alive(self, flow: FlowName) -> bool:
-        """Whether a flow is one of the pipeline, or could go on where it was if it came back."""
-        declared = any(item.name == flow for item in self._pipeline.flows)
-        return declared or CheckpointFolder(self._context.storage, flow).exists()
 
     @property
     def _topics(self) -> list[Topic]:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from penstock.engine.context import PipelineContext
     from penstock.engine.failures import Failure
-    from penstock.engine.queries import PipelineContext
     from penstock.names import DatasetName
     from penstock.pipeline import Flow
 

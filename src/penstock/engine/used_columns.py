@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.events import SubjectRead
+from penstock.engine.plan_tree import analyzed, items
 from penstock.engine.schemas import struct_of
 from penstock.names import DatasetName
 from penstock.pipeline import RECORD_COLUMN, Contract, Lookup, Topic
@@ -54,18 +55,18 @@ def used_columns(
     Where a record came from is not part of what a flow writes, so `_record` counts only where
     something is made of it.
     """
-    plan = _analyzed(frame)
+    plan = analyzed(frame)
     wanted = plan.outputSet()
     if RECORD_COLUMN in frame.columns:
         record = plan.output().apply(frame.columns.index(RECORD_COLUMN))
         wanted = getattr(wanted, "$minus")(record)  # as Scala calls its operator `-`
     needed = _Sets(frame.sparkSession).needed(plan, wanted)
-    plans = {name: _analyzed(source) for name, source in inputs.items()}
+    plans = {name: analyzed(source) for name, source in inputs.items()}
     copied = _copied(plan, plans)
     return {
         name: tuple(
             column
-            for attribute, column in zip(_items(plans[name].output()), source.columns, strict=True)
+            for attribute, column in zip(items(plans[name].output()), source.columns, strict=True)
             if name in copied or needed.contains(attribute)
         )
         for name, source in inputs.items()
@@ -144,7 +145,7 @@ class _Sets:
         below = self._wanted_below(node, wanted)
         found = [
             self.needed(child, child.outputSet() if below is None else below)
-            for child in _items(node.children())
+            for child in items(node.children())
         ]
         return self._union([wanted, *found])
 
@@ -157,7 +158,7 @@ class _Sets:
                 return self._references(_chosen(node.projectList(), wanted))
             case "Aggregate":
                 chosen = _chosen(node.aggregateExpressions(), wanted)
-                return self._references([*chosen, *_items(node.groupingExpressions())])
+                return self._references([*chosen, *items(node.groupingExpressions())])
             case operator if operator in _PASSING:
                 return self._union([wanted, node.references()])
             case _:
@@ -172,24 +173,16 @@ class _Sets:
 
 
 def _chosen(expressions: Any, wanted: Any) -> list[Any]:  # noqa: ANN401 - objects of the JVM
-    return [item for item in _items(expressions) if wanted.contains(item)]
+    return [item for item in items(expressions) if wanted.contains(item)]
 
 
 def _copied(plan: Any, inputs: Mapping[DatasetName, Any]) -> set[DatasetName]:  # noqa: ANN401 - objects of the JVM
     """Return the inputs that are in the plan a second time, where their columns have other ids."""
-    known = [(name, leaf) for name, item in inputs.items() for leaf in _items(item.collectLeaves())]
+    known = [(name, leaf) for name, item in inputs.items() for leaf in items(item.collectLeaves())]
     found = set()
-    for leaf in _items(plan.collectLeaves()):
+    for leaf in items(plan.collectLeaves()):
         if any(leaf.outputSet().subsetOf(other.outputSet()) for _, other in known):
             continue
         columns = list(leaf.schema().fieldNames())
         found |= {name for name, other in known if list(other.schema().fieldNames()) == columns}
     return found
-
-
-def _analyzed(frame: DataFrame) -> Any:  # noqa: ANN401 - an object of the JVM
-    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way in
-
-
-def _items(sequence: Any) -> list[Any]:  # noqa: ANN401 - a Scala sequence
-    return [sequence.apply(index) for index in range(sequence.size())]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.engine.queries import FlowQuery
     from penstock.pipeline import Topic
     from support.flow_runs import FlowLab
     from support.topic_contents import Stored
@@ -73,6 +74,21 @@ def failing_at(word: str, trap: Path) -> Callable[[DataFrame], DataFrame]:
         return lines.select(checked("value").alias("word"))
 
     return fail
+
+
+def stopped_half_way(
+    lab: FlowLab, trap: Path, delivery: Delivery
+) -> tuple[Topic, Topic, Callable[[DataFrame], DataFrame], FlowQuery]:
+    """Let a batch of forty words in two partitions fail at one, as long as the trap is there."""
+    lines = lab.topic("lines", partition_count=2)
+    words = lab.topic("words", value=WORDS)
+    trap.touch()
+    spread(lab, lines, 40, 2)
+    flow = failing_at("w1", trap)
+    query = lab.query(flow, lines, into=words, delivery=delivery)
+    query.start()
+    assert query.await_end(110)
+    return lines, words, flow, query
 
 
 def uncommit(checkpoint: Path) -> None:
@@ -160,15 +176,8 @@ def test_sums_of_a_batch_that_is_run_again_are_written_once(lab: FlowLab) -> Non
 def test_what_a_failed_batch_has_written_is_not_written_again(
     lab: FlowLab, tmp_path: Path, delivery: Delivery, most: int
 ) -> None:
-    lines = lab.topic("lines", partition_count=2)
-    words = lab.topic("words", value=WORDS)
     trap = tmp_path / "trap"
-    trap.touch()
-    sent = spread(lab, lines, 40, 2)
-    flow = failing_at("w1", trap)
-    query = lab.query(flow, lines, into=words, delivery=delivery)
-    query.start()
-    assert query.await_end(110)
+    lines, words, flow, query = stopped_half_way(lab, trap, delivery)
     assert query.failure is not None
     assert isinstance(query.failure.error, UserCodeError)
     written = values(lab, words)
@@ -177,21 +186,14 @@ def test_what_a_failed_batch_has_written_is_not_written_again(
 
     assert 20 <= sum(written.values()) < 40 or delivery is not ONCE
     found = values(lab, words)
-    assert set(found) == {f'{{"word":"{word}"}}'.encode() for word in sent}
+    assert set(found) == {f'{{"word":"w{number}"}}'.encode() for number in range(40)}
     assert max(found.values()) == most
 
 
 @pytest.mark.long
 def test_at_most_once_a_batch_that_was_begun_is_given_up(lab: FlowLab, tmp_path: Path) -> None:
-    lines = lab.topic("lines", partition_count=2)
-    words = lab.topic("words", value=WORDS)
     trap = tmp_path / "trap"
-    trap.touch()
-    spread(lab, lines, 40, 2)
-    flow = failing_at("w1", trap)
-    query = lab.query(flow, lines, into=words, delivery=Delivery.AT_MOST_ONCE)
-    query.start()
-    assert query.await_end(110)
+    lines, words, flow, query = stopped_half_way(lab, trap, Delivery.AT_MOST_ONCE)
     assert query.failure is not None
     trap.unlink()
     lab.send(lines, ["more"])
@@ -206,15 +208,8 @@ def test_at_most_once_a_batch_that_was_begun_is_given_up(lab: FlowLab, tmp_path:
 
 @pytest.mark.long
 def test_a_half_written_batch_is_not_shared_out_differently(lab: FlowLab, tmp_path: Path) -> None:
-    lines = lab.topic("lines", partition_count=2)
-    words = lab.topic("words", value=WORDS)
     trap = tmp_path / "trap"
-    trap.touch()
-    spread(lab, lines, 40, 2)
-    flow = failing_at("w1", trap)
-    query = lab.query(flow, lines, into=words, delivery=ONCE)
-    query.start()
-    assert query.await_end(110)
+    lines, words, flow, _ = stopped_half_way(lab, trap, ONCE)
     trap.unlink()
     more = replace(lines, min_partitions=4)
     query = lab.query(flow, more, into=words, delivery=ONCE)

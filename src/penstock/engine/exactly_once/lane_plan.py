@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from penstock.engine.plan_tree import analyzed, items
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -106,7 +108,7 @@ def plan_of_shares(shares: Sequence[Share]) -> LanePlan:
 
 def is_by_order(frame: DataFrame) -> bool:
     """Whether something in the plan puts rows where the order of others says."""
-    return any(str(node.nodeName()) in _BY_ORDER for node in _nodes(_analyzed(frame)))
+    return any(str(node.nodeName()) in _BY_ORDER for node in _nodes(analyzed(frame)))
 
 
 def wanders(frame: DataFrame, *, by_content: bool) -> str | None:
@@ -115,7 +117,7 @@ def wanders(frame: DataFrame, *, by_content: bool) -> str | None:
     What a row holds may change from run to run: its lane is written once or not at all. But where
     its lane follows from values, these must be the same. With `by_content` all of them count.
     """
-    plan = _analyzed(frame)
+    plan = analyzed(frame)
     places = [plan] if by_content else _below_shuffles(plan)
     for place in places:
         for node in _nodes(place):
@@ -129,16 +131,16 @@ def _below_shuffles(plan: Any) -> Iterable[Any]:  # noqa: ANN401 - objects of th
     for node in _nodes(plan):
         name = str(node.nodeName())
         if name in _SHUFFLING or name.startswith(("FlatMapGroups", "TransformWithState")):
-            yield from _items(node.children())
+            yield from items(node.children())
 
 
 def _is_deterministic(node: Any) -> bool:  # noqa: ANN401 - an object of the JVM
-    return all(bool(expression.deterministic()) for expression in _items(node.expressions()))
+    return all(bool(expression.deterministic()) for expression in items(node.expressions()))
 
 
 def _nodes(node: Any) -> Iterable[Any]:  # noqa: ANN401 - objects of the JVM
     yield node
-    for child in _items(node.children()):
+    for child in items(node.children()):
         yield from _nodes(child)
 
 
@@ -162,11 +164,3 @@ def _share(partition: Any, count: int) -> Share | None:  # noqa: ANN401 - an obj
 
 def _partitions(records: DataFrame) -> Iterable[Any]:
     yield from records._jdf.queryExecution().toRdd().partitions()  # noqa: SLF001 - the only way in
-
-
-def _analyzed(frame: DataFrame) -> Any:  # noqa: ANN401 - an object of the JVM
-    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way in
-
-
-def _items(sequence: Any) -> list[Any]:  # noqa: ANN401 - a Scala sequence
-    return [sequence.apply(index) for index in range(sequence.size())]

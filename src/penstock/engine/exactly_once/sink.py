@@ -166,9 +166,7 @@ class LaneSink:
         write = lane_writer(connection, tasks, topic)
         rows = records.mapInArrow(write, RESULT_SCHEMA).collect()
         results = {row["lane"]: result_of(row["result"]) for row in rows}
-        self._owners = {
-            name: result.owner for name, result in results.items() if result.owner is not None
-        }
+        self._owners = {name: result.owner for name, result in results.items()}
         written = (
             result.entry.counts
             for result in results.values()

@@ -92,17 +92,6 @@ class LaneEntry:
             totals=_counts(content["totals"]),
         )
 
-    def followed_by(self, other: Self) -> Self:
-        """Return `other`, a later entry of the lane, with totals that count on from this one."""
-        before = self.totals if self.query_id == other.query_id else {}
-        return type(self)(
-            query_id=other.query_id,
-            batch_id=other.batch_id,
-            plan=other.plan,
-            counts=other.counts,
-            totals=added(before, other.counts),
-        )
-
 
 def added(*counts: Counts) -> dict[TopicName, int]:
     """Return the sum of counts, topic by topic."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from penstock.kafka.complaints import client_logger
 from penstock.kafka.errors import error_of, translated
 from penstock.kafka.lanes.errors import LaneFencedError
-from penstock.kafka.lanes.ledger import LEDGER_TOPIC, LaneEntry
+from penstock.kafka.lanes.ledger import LEDGER_TOPIC, LaneEntry, added
 from penstock.kafka.lanes.reading import ledger_reader
 from penstock.kafka.tables.entries import key_bytes
 from penstock.kafka.tables.topic import PARTITION
@@ -85,7 +85,7 @@ class LaneResult:
     entry: LaneEntry | None
     """Its entry; None while it has never had a record."""
 
-    owner: str | None
+    owner: str
     """Who may write the next batch without opening the lane."""
 
     was_written: bool
@@ -190,15 +190,9 @@ class LaneWriter:
                 return
 
     def _commit(self, entry: LaneEntry, counts: dict[TopicName, int]) -> None:
-        whole = LaneEntry(
-            query_id=entry.query_id,
-            batch_id=entry.batch_id,
-            plan=entry.plan,
-            counts=counts,
-            totals=counts,
-        )
-        if self.entry is not None:
-            whole = self.entry.followed_by(whole)
+        last = self.entry
+        before = last.totals if last is not None and last.query_id == entry.query_id else {}
+        whole = replace(entry, counts=counts, totals=added(before, counts))
         # Behind it, readers of the ledger see nothing until the commit: so it comes last.
         self._client.flush(_COMMIT_SECONDS)
         self._client.produce(
