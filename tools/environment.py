@@ -1,7 +1,7 @@
-"""The environment that every `make` target works in: `.venv`, its packages, Java and PostgreSQL.
+"""The environment that every `make` target works in: `.venv`, its packages, and what tests need.
 
-    environment.py packages      create or renew `.venv` from the lock files
-    environment.py postgresql    make sure that the tests find a PostgreSQL server
+    environment.py packages           create or renew `.venv` from the lock files
+    environment.py system-packages    make sure that tests find a PostgreSQL server and Chromium
 
 Runs before anything is installed, hence on the standard library alone.
 """
@@ -25,7 +25,7 @@ LARGE_DOWNLOAD = re.compile(r"Downloading ([^-\s]+-[^-\s]+)\S* (\(\S+ MB\))")
 
 def main() -> int:
     """Do what the first argument names."""
-    steps = {"packages": install_packages, "postgresql": install_postgresql}
+    steps = {"packages": install_packages, "system-packages": install_system_packages}
     try:
         steps[sys.argv[1]]()
     except KeyboardInterrupt:
@@ -85,11 +85,12 @@ def has_java() -> bool:
     return quiet([str(VENV_PYTHON), "-c", "from penstock.java import find_java; find_java()"])
 
 
-def install_postgresql() -> None:
-    """Install the server of PostgreSQL unless there is one; nothing is started."""
-    if shutil.which("initdb") or any(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
-        return
-    install_system_package("postgresql", needed_for="the tests")
+def install_system_packages() -> None:
+    """Install what the tests need beside Python's packages, unless it is there."""
+    if not (shutil.which("initdb") or any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))):
+        install_system_package("postgresql", needed_for="the tests")
+    if not shutil.which("chromium"):
+        install_system_package("chromium", needed_for="the tests of the console")
 
 
 def install_system_package(package: str, *, needed_for: str) -> None:

@@ -12,9 +12,12 @@ LOCK_FILE = Path(__file__).with_name("jars.lock")
 
 
 class JarSet(StrEnum):
-    """Jars that form one class path."""
+    """Jars that belong together: a class path, or an agent that is complete in itself."""
 
     KAFKA = "kafka"
+    EXPORTER = "exporter"
+    """Prometheus' JMX exporter, with which brokers show their metrics."""
+
     SPARK = "spark"
 
 

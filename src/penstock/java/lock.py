@@ -30,6 +30,8 @@ RECIPES = {
         Closure.TRANSITIVE,
         ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
     ),
+    # Later versions are not in every repository.
+    JarSet.EXPORTER: Recipe(Closure.NAMED, ("io.prometheus.jmx:jmx_prometheus_javaagent:1.0.1",)),
     # Not every repository has 4.2.0 of the token provider and of Avro; these run on it. Delta's
     # other dependencies are left out: they would bring a second, older Hadoop.
     JarSet.SPARK: Recipe(

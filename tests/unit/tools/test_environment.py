@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,4 +37,24 @@ def test_a_python_that_is_too_old_is_named_with_the_way_out(old_python: Path) ->
             f"error: Penstock needs Python 3.11 or later; {old_python} is: Python 3.9.2",
             "hint: name a newer one, such as make PYTHON=python3.12 demo",
         ],
+    )
+
+
+def test_a_system_package_that_cannot_be_installed_is_named(tmp_path: Path) -> None:
+    """There is a PostgreSQL; there is neither a Chromium nor a way to get one."""
+    (tmp_path / "initdb").write_text("#!/bin/sh\n")
+    (tmp_path / "initdb").chmod(0o755)
+
+    refused = subprocess.run(
+        [sys.executable, ROOT / "tools" / "environment.py", "system-packages"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "\nerror: the tests of the console need `chromium`\n"
+        "hint: install it the way your system does\n",
     )
