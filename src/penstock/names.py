@@ -18,6 +18,11 @@ Version = NewType("Version", int)
 """Of an entry in a `KafkaTable`: the offset of the record that made it."""
 
 
+def dead_letters_topic(pipeline: PipelineName) -> TopicName:
+    """Return the topic for records of a pipeline that could not go on."""
+    return TopicName(f"{pipeline}.deadletters")
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that `name` was most likely meant to be, or None."""
     matches = get_close_matches(name, list(known), n=1, cutoff=0.6)

@@ -269,7 +269,7 @@ def test_closing_ends_the_threads(connection: Connection, topic: TopicName) -> N
     during = set(threading.enumerate()) - before
     started = time.monotonic()
     table.close()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
     assert {thread.name for thread in during} >= {"penstock-table", "penstock-table-changes"}
     assert set(threading.enumerate()) - before == set()
 
@@ -333,7 +333,7 @@ def test_without_kafka_opening_fails_at_once() -> None:
     started = time.monotonic()
     with pytest.raises(ClusterUnreachableError):
         KafkaTable.open(Connection(bootstrap=f"127.0.0.1:{port}"), TopicName("any"))
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
 
 
 def test_an_entry_that_is_too_large_is_refused_and_the_next_is_not(table: KafkaTable) -> None:

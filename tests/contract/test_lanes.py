@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,31 +12,41 @@ from uuid import uuid4
 
 import pytest
 
+from penstock.kafka import Admin
 from penstock.kafka.errors import RequestRefusedError
-from penstock.kafka.lanes.errors import LaneFencedError
+from penstock.kafka.lanes.errors import (
+    LaneExpiredError,
+    LaneFencedError,
+    LaneToBeSortedError,
+    LaneTooLongError,
+)
 from penstock.kafka.lanes.ledger import LEDGER_TOPIC, Lane, LaneEntry
-from penstock.kafka.lanes.writing import LaneTask, LaneWriter, RecordBatch, write_lane
+from penstock.kafka.lanes.limits import batch_bytes
+from penstock.kafka.lanes.writing import LaneTask, LaneWriter, Parts, RecordBatch, write_lane
 from penstock.kafka.tables import KafkaTable
-from penstock.names import Offset
+from penstock.names import Offset, TopicName
 from support.tables import program
 from support.topic_contents import await_commits, topic_contents
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from penstock.kafka import Connection
-    from penstock.names import TopicName
+    from penstock.kafka.lanes.writing import Records
+    from penstock.local.cluster import KafkaCluster
 
 QUERY = "8f4f"
+FINGERPRINT = 2**63 + 5
 
 FREEZING = """
 import sys
 import time
 from pathlib import Path
 from penstock.kafka import Connection
-from penstock.kafka.lanes.ledger import Lane, LaneEntry
-from penstock.kafka.lanes.writing import LaneWriter, RecordBatch
+from penstock.kafka.lanes.ledger import Lane
+from penstock.kafka.lanes.writing import LaneTask, LaneWriter, Parts, RecordBatch
 
 bootstrap, pipeline, topic, step, signal = sys.argv[1:]
 lane = Lane(pipeline=pipeline, flow="f", name="0")
@@ -48,11 +59,11 @@ def stop(*_):
 
 
 class Frozen(LaneWriter):
-    def _commit(self, entry, counts):
+    def _commit(self, entry):
         self._client.flush(10)
         if step == "before the entry":
             stop()
-        super()._commit(entry, counts)
+        super()._commit(entry)
 
 writer = Frozen(Connection(bootstrap=bootstrap), lane)
 writer.open(known=None, position=0)
@@ -69,9 +80,12 @@ if step == "before the commit":
             client.commit_transaction(seconds)
 
     writer._client = Stopping()
-entry = LaneEntry(query_id="8f4f", batch_id=0, plan="p")
+task = LaneTask(
+    lane=lane, query_id="8f4f", batch_id=0, plan="p", known=None, position=0, owner=None,
+    transaction_seconds=60, parts=Parts.NEVER,
+)
 try:
-    writer.write(entry, [RecordBatch(topic, [None], [b"zombie"], None)])
+    writer.write(task, lambda rows: [[RecordBatch(topic, [None], [b"zombie"], None, 0)]])
 except Exception as err:
     print(type(err).__name__, flush=True)
 else:
@@ -104,15 +118,31 @@ def task(lane: Lane) -> LaneTask:
         known=None,
         position=Offset(0),
         owner=None,
+        transaction_seconds=60,
+        parts=Parts.AS_THEY_COME,
     )
 
 
-def some(topic: TopicName, *values: str) -> list[RecordBatch]:
-    return [RecordBatch(topic, [None] * len(values), [item.encode() for item in values], None)]
+def of(topic: TopicName, *values: str | bytes) -> RecordBatch:
+    content = [item.encode() if isinstance(item, str) else item for item in values]
+    return RecordBatch(topic, [None] * len(values), content, None, FINGERPRINT)
 
 
-def entry_of(task: LaneTask) -> LaneEntry:
-    return LaneEntry(query_id=task.query_id, batch_id=task.batch_id, plan=task.plan)
+def some(topic: TopicName, *values: str | bytes) -> Records:
+    """Return a share with one row at a time."""
+    return lambda rows: [[of(topic, value)] for value in values[rows:]]
+
+
+def test_a_lane_is_opened_in_no_time(connection: Connection, table: KafkaTable, lane: Lane) -> None:
+    """Lanes wander between workers, so this happens in most batches."""
+    position, _ = table.entries_at(lane.key)
+    seconds = []
+    for _ in range(20):
+        started = time.monotonic()
+        LaneWriter(connection, lane).open(known=None, position=position)
+        seconds.append(time.monotonic() - started)
+    # A client that has not noticed its broker looks again after half a second.
+    assert statistics.median(seconds) < 0.4, seconds
 
 
 def values(connection: Connection, topic: TopicName) -> list[bytes]:
@@ -124,7 +154,7 @@ def values(connection: Connection, topic: TopicName) -> list[bytes]:
 def test_records_and_entry_are_there_together(
     connection: Connection, topic: TopicName, table: KafkaTable, task: LaneTask
 ) -> None:
-    result = write_lane(connection, task, [*some(topic, "a", "b"), *some(topic, "c")])
+    result = write_lane(connection, task, lambda _: [[of(topic, "a", "b")], [of(topic, "c")]])
 
     assert values(connection, topic) == [b"a", b"b", b"c"]
     table.refresh()
@@ -132,7 +162,13 @@ def test_records_and_entry_are_there_together(
     assert stored is not None
     assert LaneEntry.from_bytes(stored.value) == result.entry
     assert result.entry == LaneEntry(
-        query_id=QUERY, batch_id=0, plan="p", counts={topic: 3}, totals={topic: 3}
+        query_id=QUERY,
+        batch_id=0,
+        plan="p",
+        counts={topic: 3},
+        totals={topic: 3},
+        fingerprints={topic: 0},
+        total_fingerprints={topic: 0},
     )
 
 
@@ -152,10 +188,38 @@ def test_a_batch_is_written_once_whoever_runs_it(
     assert values(connection, topic) == [b"a"]
 
 
+def test_a_batch_that_another_driver_has_planned_otherwise_is_not_taken_for_written(
+    connection: Connection, topic: TopicName, task: LaneTask
+) -> None:
+    write_lane(connection, task, some(topic, "a"))
+
+    with pytest.raises(LaneFencedError):
+        write_lane(connection, replace(task, plan="other"), some(topic, "a", "b"))
+
+    assert values(connection, topic) == [b"a"]
+
+
+def test_records_that_belong_behind_one_batch_are_not_written_behind_another(
+    connection: Connection, topic: TopicName, table: KafkaTable, task: LaneTask
+) -> None:
+    """Two drivers have looked into the ledger; the other one was faster."""
+    position, _ = table.entries_at(task.lane.key)
+    first = replace(task, behind=("", -1), position=position)
+    write_lane(connection, replace(first, batch_id=3), some(topic, "theirs"))
+
+    with pytest.raises(LaneFencedError):
+        write_lane(connection, replace(first, batch_id=4), some(topic, "theirs", "ours"))
+    behind = replace(first, batch_id=4, behind=(QUERY, 3))
+    again = [write_lane(connection, behind, some(topic, "ours")) for _ in range(2)]
+
+    assert [item.was_written for item in again] == [False, True]
+    assert values(connection, topic) == [b"ours", b"theirs"]
+
+
 def test_totals_go_on_until_another_checkpoint_begins(
     connection: Connection, topic: TopicName, task: LaneTask
 ) -> None:
-    owner, totals = None, []
+    owner, totals, fingerprints = None, [], []
     for number, query_id in ((0, QUERY), (1, QUERY), (0, "other"), (1, "other")):
         batch = replace(task, query_id=query_id, batch_id=number, owner=owner)
         result = write_lane(connection, batch, some(topic, "a"))
@@ -163,15 +227,17 @@ def test_totals_go_on_until_another_checkpoint_begins(
         assert owner is None or result.owner == owner
         owner = result.owner
         totals.append(result.entry.totals[topic])
+        fingerprints.append(result.entry.total_fingerprints[topic])
 
     assert totals == [1, 2, 1, 2]
+    assert fingerprints == [FINGERPRINT, 0, FINGERPRINT, 0]
     assert len(values(connection, topic)) == 4
 
 
 def test_a_batch_without_records_leaves_no_trace(
-    connection: Connection, table: KafkaTable, task: LaneTask
+    connection: Connection, topic: TopicName, table: KafkaTable, task: LaneTask
 ) -> None:
-    result = write_lane(connection, task, [])
+    result = write_lane(connection, task, some(topic))
 
     assert result.entry is None
     table.refresh()
@@ -184,13 +250,13 @@ def test_who_was_replaced_writes_nothing(
     old, new = LaneWriter(connection, task.lane), LaneWriter(connection, task.lane)
     old.open(known=None, position=Offset(0))
 
-    def records() -> Iterator[RecordBatch]:
-        yield from some(topic, "old")
+    def records(_: int) -> Iterator[list[RecordBatch]]:
+        yield [of(topic, "old")]
         new.open(known=None, position=Offset(0))
 
     with pytest.raises(LaneFencedError):
-        old.write(entry_of(task), records())
-    new.write(entry_of(task), some(topic, "new"))
+        old.write(task, records)
+    new.write(task, some(topic, "new"))
 
     assert values(connection, topic) == [b"new"]
 
@@ -244,10 +310,10 @@ def test_a_writer_that_stops_in_the_middle_is_undone_at_once(
 def test_a_record_that_its_topic_refuses_leaves_nothing_behind(
     connection: Connection, topic: TopicName, task: LaneTask
 ) -> None:
-    large = RecordBatch(topic, [None, None], [b"a", os.urandom(2_000_000)], None)
+    large = of(topic, b"a", os.urandom(2_000_000))
 
     with pytest.raises(RequestRefusedError) as refused:
-        write_lane(connection, task, [large])
+        write_lane(connection, task, lambda _: [[large]])
     result = write_lane(connection, task, some(topic, "b"))
 
     assert "too large" in refused.value.message.lower()
@@ -255,11 +321,174 @@ def test_a_record_that_its_topic_refuses_leaves_nothing_behind(
     assert values(connection, topic) == [b"b"]
 
 
+def test_what_is_kept_behind_a_record_that_was_refused_keeps_nobody_waiting(
+    connection: Connection, topic: TopicName, task: LaneTask
+) -> None:
+    """The client never sends it, as the transaction cannot be committed any more."""
+    small = [os.urandom(500) for _ in range(200)]
+    mixed = of(topic, *small, os.urandom(2_000_000), *small)
+    started = time.monotonic()
+
+    with pytest.raises(RequestRefusedError) as refused:
+        write_lane(connection, replace(task, batch_bytes=2_000), lambda _: [[mixed]])
+
+    assert "too large" in refused.value.message.lower()
+    assert time.monotonic() - started < 30
+
+
 def test_a_record_near_the_limit_of_its_topic_passes(
     connection: Connection, topic: TopicName, task: LaneTask
 ) -> None:
     nearly = os.urandom(1024 * 1024 - 200)
 
-    write_lane(connection, task, [RecordBatch(topic, [b"k"], [nearly], None)])
+    write_lane(connection, task, lambda _: [[RecordBatch(topic, [b"k"], [nearly], None, 0)]])
 
     assert values(connection, topic) == [nearly]
+
+
+def slowly(topic: TopicName, count: int, *, fails_at: int | None = None) -> Records:
+    """Return a share whose rows take longer to come than a part of a hasty task may."""
+
+    def records(rows: int) -> Iterator[list[RecordBatch]]:
+        for number in range(rows, count):
+            if number == fails_at:
+                raise InterruptedError
+            pause = time.monotonic() + 0.06
+            while time.monotonic() < pause:
+                pass  # a flow at work
+            yield [of(topic, f"w{number}")]
+
+    return records
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch, task: LaneTask) -> LaneTask:
+    """A task whose transactions should end after a twentieth of a second."""
+    monkeypatch.setattr("penstock.kafka.lanes.writing._PART_SHARE", 0.05 / task.transaction_seconds)
+    return task
+
+
+def test_a_share_that_takes_long_is_committed_in_parts(
+    connection: Connection, topic: TopicName, table: KafkaTable, hasty: LaneTask
+) -> None:
+    """It fails in the middle: what is committed is not sent again, what was not is sent."""
+    earlier = replace(hasty, batch_id=0)
+    write_lane(connection, earlier, some(topic, "before"))
+    batch = replace(hasty, batch_id=1)
+    with pytest.raises(InterruptedError):
+        write_lane(connection, batch, slowly(topic, 6, fails_at=3))
+    table.refresh()
+    stored = table.get(batch.lane.key)
+    half_way = values(connection, topic)
+    result = write_lane(connection, batch, slowly(topic, 6))
+    again = write_lane(connection, batch, slowly(topic, 6))
+
+    assert stored is not None
+    rows = LaneEntry.from_bytes(stored.value).rows
+    assert rows in (1, 2, 3)  # as slow as the machine is
+    assert half_way == [b"before", b"w0", b"w1", b"w2"][: 1 + rows]
+    assert values(connection, topic) == [b"before", *(f"w{number}".encode() for number in range(6))]
+    assert result.entry is not None
+    assert (result.entry.rows, result.entry.counts, result.entry.totals) == (
+        None,
+        {topic: 6},
+        {topic: 7},
+    )
+    assert (result.was_written, again.was_written) == (False, True)
+
+
+def test_what_is_sent_is_committed_while_the_next_rows_take_longer_than_a_transaction(
+    connection: Connection, topic: TopicName, task: LaneTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.kafka.lanes.writing._WAITING_SHARE", 0.02)
+
+    def records(rows: int) -> Iterator[list[RecordBatch]]:
+        assert rows == 0
+        yield [of(topic, "a")]
+        eventually(lambda: committed(connection, topic) == [b"a"], within_seconds=20)
+        yield [of(topic, "b")]
+
+    result = write_lane(connection, task, records)
+
+    assert values(connection, topic) == [b"a", b"b"]
+    assert result.entry is not None
+    assert (result.entry.rows, result.entry.totals) == (None, {topic: 2})
+
+
+@pytest.mark.long
+def test_a_transaction_that_was_open_for_too_long_is_not_taken_for_one_that_was_taken_over(
+    connection: Connection, topic: TopicName, task: LaneTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its process stands still; Kafka looks for such transactions every ten seconds."""
+    monkeypatch.setattr("penstock.kafka.lanes.writing._WAITING_SHARE", 1000)
+    hasty = replace(task, transaction_seconds=1)
+
+    def records(_: int) -> Iterator[list[RecordBatch]]:
+        yield [of(topic, "a")]
+        await_sent(connection, topic)
+        await_commits(connection, topic)
+        yield [of(topic, "b")]
+
+    with pytest.raises(LaneExpiredError):
+        write_lane(connection, hasty, records)
+    write_lane(connection, hasty, some(topic, "a", "b"))
+
+    assert values(connection, topic) == [b"a", b"b"]
+
+
+def committed(connection: Connection, topic: TopicName) -> list[bytes | None]:
+    return [record.value for record in topic_contents(connection.bootstrap, topic)]
+
+
+def await_sent(connection: Connection, topic: TopicName) -> None:
+    def is_there() -> bool:
+        found = topic_contents(connection.bootstrap, topic, isolation="read_uncommitted")
+        return len(found) == 1
+
+    eventually(is_there, within_seconds=20)
+
+
+def test_small_records_pass_into_a_topic_that_takes_small_batches(
+    connection: Connection, kafka: KafkaCluster, table: KafkaTable, task: LaneTask
+) -> None:
+    """The broker limits whole batches, of which the client makes no smaller ones."""
+    assert table.topic == LEDGER_TOPIC
+    topic = kafka.create_topic(f"small-{uuid4().hex}", config={"max.message.bytes": "20000"})
+    sent = [os.urandom(100) for _ in range(2000)]
+    with Admin(connection) as admin:
+        limit = batch_bytes(admin, [LEDGER_TOPIC, topic, TopicName("not-there")])
+
+    write_lane(connection, replace(task, batch_bytes=limit), lambda _: [[of(topic, *sent)]])
+
+    assert limit == 20_000
+    assert values(connection, topic) == sorted(sent)
+
+
+def test_a_share_that_takes_long_asks_for_sorted_rows_where_that_helps(
+    connection: Connection, topic: TopicName, table: KafkaTable, hasty: LaneTask
+) -> None:
+    unsorted = replace(hasty, parts=Parts.SORTED)
+    with pytest.raises(LaneToBeSortedError):
+        write_lane(connection, unsorted, slowly(topic, 4))
+    nothing = values(connection, topic)
+    table.refresh()
+    stored = table.get(hasty.lane.key)
+    result = write_lane(connection, hasty, slowly(topic, 4))
+
+    assert nothing == []
+    assert stored is not None
+    assert LaneEntry.from_bytes(stored.value).is_part_of(QUERY, 0)
+    assert result.entry is not None
+    assert result.entry.totals == {topic: 4}
+    assert len(values(connection, topic)) == 4
+
+
+def test_a_share_that_takes_long_and_varies_leaves_nothing_behind(
+    connection: Connection, topic: TopicName, table: KafkaTable, hasty: LaneTask
+) -> None:
+    with pytest.raises(LaneTooLongError):
+        write_lane(connection, replace(hasty, parts=Parts.NEVER), slowly(topic, 4))
+
+    table.refresh()
+    assert table.get(hasty.lane.key) is None
+    assert values(connection, topic) == []

@@ -1,6 +1,11 @@
 """The Kafka cluster: connections, administration, producers, consumers, groups and lag."""
 
 from penstock.kafka.admin import Admin
+from penstock.kafka.client_figures import (
+    ConsumerRates,
+    ProducerRates,
+    rates_of_open_clients,
+)
 from penstock.kafka.cluster.broker_configs import (
     AllBrokers,
     BrokerTarget,
@@ -24,6 +29,8 @@ from penstock.kafka.cluster.configs import (
     InvalidConfigValueError,
     ReadOnlyConfigError,
     UnknownConfigError,
+    topic_configs,
+    visible_topic_configs,
 )
 from penstock.kafka.cluster.defaults import (
     ClusterDefaultsNotVisibleError,
@@ -31,6 +38,7 @@ from penstock.kafka.cluster.defaults import (
 from penstock.kafka.cluster.log_directories import (
     LogDirectory,
     ReplicaSize,
+    partition_sizes,
 )
 from penstock.kafka.cluster.quorum import (
     Feature,
@@ -117,19 +125,25 @@ from penstock.kafka.groups.description import (
     GroupState,
     GroupType,
     Member,
+    Membership,
     UnknownGroupError,
     delete_groups,
     describe_group,
     describe_groups,
     ensure_groups_idle,
+    group_states,
     list_groups,
+    membership_of,
 )
 from penstock.kafka.groups.lag import (
     CommittedOffset,
     PartitionLag,
     committed_offsets,
+    partition_lags,
     topic_ends,
 )
+from penstock.kafka.groups.log import GroupsLog, GroupsLogHiddenError, LoggedGroup
+from penstock.kafka.groups.log_records import LoggedCommit
 from penstock.kafka.groups.resets import (
     NothingToResetError,
     OffsetChange,
@@ -158,6 +172,7 @@ from penstock.kafka.offsets import (
     Isolation,
     NewestRecord,
     TopicPartition,
+    bounds_of_present,
     end_offsets,
     first_offsets,
     newest_records,
@@ -243,10 +258,13 @@ from penstock.kafka.topics.creation import (
 )
 from penstock.kafka.topics.description import (
     PartitionDescription,
+    ReplicaSizes,
     TopicDescription,
     TopicIdentity,
     UnusedTopic,
     describe_topics,
+    ensure_exist,
+    is_internal,
     list_topics,
     record_rates,
     topic_identities,
@@ -256,6 +274,12 @@ from penstock.kafka.topics.description import (
 from penstock.kafka.topics.key_moves import (
     KeyMove,
     KeysWouldMoveError,
+)
+from penstock.kafka.topics.layout import (
+    ClusterLayout,
+    PartitionLayout,
+    cluster_layout,
+    replica_sizes,
 )
 from penstock.kafka.topics.purges import (
     BeforeOffset,
@@ -297,6 +321,7 @@ __all__ = [
     "ClusterDefaultsNotVisibleError",
     "ClusterDescription",
     "ClusterError",
+    "ClusterLayout",
     "ClusterUnreachableError",
     "CommitFailedError",
     "CommitPolicy",
@@ -310,6 +335,7 @@ __all__ = [
     "Connection",
     "Consumer",
     "ConsumerClosedError",
+    "ConsumerRates",
     "ContainsText",
     "Coordinator",
     "DatabaseOffsets",
@@ -335,6 +361,8 @@ __all__ = [
     "GroupSnapshot",
     "GroupState",
     "GroupType",
+    "GroupsLog",
+    "GroupsLogHiddenError",
     "GroupsNotDeletedError",
     "HandlerFailedError",
     "Header",
@@ -356,9 +384,12 @@ __all__ = [
     "KeysWouldMoveError",
     "Latency",
     "LogDirectory",
+    "LoggedCommit",
+    "LoggedGroup",
     "Manual",
     "Member",
     "MemberFencedError",
+    "Membership",
     "NewestRecord",
     "NoGroupError",
     "NoStartingPointError",
@@ -382,6 +413,7 @@ __all__ = [
     "OutgoingRecord",
     "PartitionDescription",
     "PartitionLag",
+    "PartitionLayout",
     "PartitionPurge",
     "Partitioner",
     "PartlyDoneError",
@@ -391,6 +423,7 @@ __all__ = [
     "ProducerClosedError",
     "ProducerFailedError",
     "ProducerMetrics",
+    "ProducerRates",
     "PurgeLimit",
     "Quorum",
     "QuorumMember",
@@ -400,6 +433,7 @@ __all__ = [
     "RecordTooLargeError",
     "ReplicaAssignment",
     "ReplicaSize",
+    "ReplicaSizes",
     "RequestRefusedError",
     "RequestTimedOutError",
     "ResetPlan",
@@ -450,6 +484,8 @@ __all__ = [
     "apply_reset",
     "as_json",
     "await_round_trip",
+    "bounds_of_present",
+    "cluster_layout",
     "committed_offsets",
     "create_topic",
     "current_configs",
@@ -462,14 +498,18 @@ __all__ = [
     "end_offsets",
     "ensure_alterable",
     "ensure_deletable",
+    "ensure_exist",
     "ensure_groups_idle",
     "ensure_known_broker_configs",
     "ensure_reachable",
     "first_offsets",
+    "group_states",
+    "is_internal",
     "last_records",
     "list_groups",
     "list_topics",
     "load_snapshot",
+    "membership_of",
     "milliseconds_of",
     "moment_of",
     "murmur2",
@@ -480,21 +520,27 @@ __all__ = [
     "parse_condition",
     "parse_pointer",
     "partition_for_key",
+    "partition_lags",
+    "partition_sizes",
     "partitions_to_read",
     "plan_broker_configs",
     "plan_import",
     "plan_purge",
     "plan_reset",
+    "rates_of_open_clients",
     "record_rates",
+    "replica_sizes",
     "snapshot_text",
     "starting_offsets",
     "stopping_on_signals",
     "take_snapshot",
+    "topic_configs",
     "topic_ends",
     "topic_identities",
     "topic_names",
     "unused_topics",
     "value_at",
+    "visible_topic_configs",
     "worker",
     "write_offsets",
 ]

@@ -8,16 +8,22 @@ leave gaps. Committed offsets of consumer groups live in `kafka/groups/descripti
 from __future__ import annotations
 
 import time
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from confluent_kafka import IsolationLevel
+from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from penstock.kafka.errors import ClusterBusyError
+from penstock.kafka.errors import (
+    ClusterBusyError,
+    RequestTimedOutError,
+    UnknownTopicError,
+    translated,
+)
 from penstock.names import Offset, Partition, TopicName
 
 if TYPE_CHECKING:
@@ -36,6 +42,7 @@ _MAX_TIMESTAMP: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyp
 # An overview waits this long for an election to end: about what one takes on a healthy cluster.
 _ELECTION_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
+_LISTING = "list offsets"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -166,16 +173,53 @@ def known_bounds(
 
 
 def known_ends(
-    admin: Admin, partitions: Collection[TopicPartition]
+    admin: Admin,
+    partitions: Collection[TopicPartition],
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, Offset]:
-    """Return the offset that the next record gets; a partition without a leader is left out.
+    """Return ends as `end_offsets` does; a partition without a leader is left out.
 
     Raises:
         UnknownTopicError: one of the topics does not exist.
         ClusterError: another subclass, for what else went wrong.
     """
-    answers = _known(admin, partitions, _LATEST)
+    answers = _known(admin, partitions, _LATEST, isolation)
     return {partition: Offset(answer.offset) for partition, answer in answers.items()}
+
+
+def bounds_of_present(
+    admin: Admin, partitions: Collection[TopicPartition], *, firsts: bool
+) -> dict[TopicPartition, Offset]:
+    """Return the first offset, or the end, of each partition that is there and has a leader now.
+
+    For thousands of partitions every few seconds: what is not there is left out without a question
+    of why.
+
+    Raises:
+        ClusterError: nothing at all was answered.
+    """
+    asked = _asked(admin, partitions, _EARLIEST if firsts else _LATEST, Isolation.READ_UNCOMMITTED)
+    found: dict[TopicPartition, Offset] = {}
+    fault: KafkaException | None = None
+    for item, future in asked.items():
+        try:
+            found[item] = Offset(future.result(admin.timeout_seconds).offset)
+        except KafkaException as err:
+            fault = err
+        except FutureTimeoutError as err:
+            raise RequestTimedOutError(_LISTING, bootstrap=admin.connection.bootstrap) from err
+    if fault is not None and not found and not _is_absence(fault):
+        raise admin.fault(fault, _LISTING) from fault
+    if fault is not None:
+        # The client goes on believing that a topic is not there, for minutes after it was made,
+        # unless it is made to look.
+        admin.metadata()
+    return found
+
+
+def _is_absence(err: KafkaException) -> bool:
+    return isinstance(translated(err, action="", bootstrap="", topic="-"), UnknownTopicError)
 
 
 def _newest(answer: ListOffsetsResultInfo) -> NewestRecord | None:
@@ -198,14 +242,17 @@ def _listed(
 
 
 def _known(
-    admin: Admin, partitions: Collection[TopicPartition], spec: OffsetSpec
+    admin: Admin,
+    partitions: Collection[TopicPartition],
+    spec: OffsetSpec,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, ListOffsetsResultInfo]:
     """Ask for all partitions, briefly again for those without a leader, and leave those out."""
     answers: dict[TopicPartition, ListOffsetsResultInfo] = {}
     missing = list(partitions)
     deadline = time.monotonic() + _ELECTION_SECONDS
     while missing:
-        asked = _asked(admin, missing, spec, Isolation.READ_UNCOMMITTED)
+        asked = _asked(admin, missing, spec, isolation)
         for item, future in asked.items():
             try:
                 answers[item] = _answer(admin, item, future)

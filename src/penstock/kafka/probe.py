@@ -72,6 +72,8 @@ def _topic_ready(admin: AdminClient, brokers: int) -> str | None:
         if error_of(err).code() == KafkaError.TOPIC_ALREADY_EXISTS:
             return None
         return str(error_of(err).str())
+    except TimeoutError:
+        return "the test topic was not created"
     return None
 
 

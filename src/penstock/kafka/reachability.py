@@ -12,6 +12,8 @@ from penstock.kafka.errors import ClusterUnreachableError
 from penstock.names import BrokerId
 
 if TYPE_CHECKING:
+    from confluent_kafka.admin._metadata import ClusterMetadata
+
     from penstock.kafka.admin import Admin
     from penstock.kafka.connection import Connection
 
@@ -73,14 +75,21 @@ def accepts(address: Address) -> bool:
     return _refusal(address, _CONNECT_SECONDS) is None
 
 
-def reachable_brokers(admin: Admin) -> dict[BrokerId, Address]:
+def reachable_brokers(
+    admin: Admin, metadata: ClusterMetadata | None = None
+) -> dict[BrokerId, Address]:
     """Return the brokers that accept a connection now, in the order of their ids.
 
     For seconds after a broker has died the others still name it; requests to it would wait.
+
+    Args:
+        admin: the cluster.
+        metadata: what it has said a moment ago; asked for when not given.
     """
+    metadata = metadata or admin.metadata()
     known = {
         BrokerId(broker.id): Address(str(broker.host), broker.port)
-        for broker in admin.metadata().brokers.values()
+        for broker in metadata.brokers.values()
     }
     with ThreadPoolExecutor(max_workers=_MAX_THREADS) as pool:
         answers = zip(known, pool.map(accepts, known.values()), strict=True)

@@ -50,6 +50,11 @@ class Record:
     timestamp: datetime | None = None
     timestamp_type: TimestampType | None = None
 
+    @property
+    def byte_count(self) -> int:
+        """The bytes of key, value and headers."""
+        return _byte_count(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
@@ -80,10 +85,7 @@ class OutgoingRecord:
     @property
     def byte_count(self) -> int:
         """The bytes of key, value and headers, as the client's own limit counts them."""
-        size = len(self.key or b"") + len(self.value or b"")
-        if self.headers:
-            size += sum(len(h.name.encode()) + len(h.value or b"") for h in self.headers)
-        return size
+        return _byte_count(self)
 
 
 def moment_of(milliseconds: int) -> datetime:
@@ -110,10 +112,10 @@ def as_json(record: Record) -> dict[str, object]:
 def payload_as_json(record: Record | OutgoingRecord) -> dict[str, object]:
     """Return key, value and headers of `record`: the part that is the same before and after."""
     return {
-        **_text_or_base64("key", record.key),
-        **_text_or_base64("value", record.value),
+        **text_or_base64("key", record.key),
+        **text_or_base64("value", record.value),
         "headers": [
-            {"name": header.name, **_text_or_base64("value", header.value)}
+            {"name": header.name, **text_or_base64("value", header.value)}
             for header in record.headers
         ],
     }
@@ -129,11 +131,19 @@ def outgoing_as_json(record: OutgoingRecord) -> dict[str, object]:
     }
 
 
+def _byte_count(record: Record | OutgoingRecord) -> int:
+    size = len(record.key or b"") + len(record.value or b"")
+    if record.headers:
+        size += sum(len(h.name.encode()) + len(h.value or b"") for h in record.headers)
+    return size
+
+
 def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat(timespec="milliseconds")
 
 
-def _text_or_base64(name: str, data: bytes | None) -> dict[str, str | None]:
+def text_or_base64(name: str, data: bytes | None) -> dict[str, str | None]:
+    """Return `data` as text under `name`, or as base64 under `name_base64`."""
     if data is None:
         return {name: None}
     try:

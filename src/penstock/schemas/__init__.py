@@ -4,6 +4,7 @@ from penstock.schemas.changes import Change, ChangeKind
 from penstock.schemas.compatibility import Level, incompatibilities
 from penstock.schemas.diff import differences
 from penstock.schemas.errors import InvalidSchemaError
+from penstock.schemas.json_text import pretty_text
 from penstock.schemas.parsing import parse
 from penstock.schemas.registered import RegisteredSchema, SchemaText
 from penstock.schemas.schema import (
@@ -33,4 +34,5 @@ __all__ = [
     "differences",
     "incompatibilities",
     "parse",
+    "pretty_text",
 ]

@@ -33,6 +33,14 @@ def load_json(text: str) -> object:
     return value
 
 
+def pretty_text(text: str) -> str:
+    """Return JSON with line breaks, and anything else, such as Protobuf, as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text.rstrip()
+
+
 def dump_json(value: object, *, sort_keys: bool = False) -> str:
     """Return `value` without insignificant whitespace."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)

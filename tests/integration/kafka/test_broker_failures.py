@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,9 +14,11 @@ import pytest
 from penstock.kafka import (
     Admin,
     ClusterError,
+    ClusterUnreachableError,
     Delivery,
     Producer,
     RetriableDeliveryError,
+    await_round_trip,
     describe_cluster,
 )
 from penstock.local.cluster import KafkaCluster
@@ -133,6 +137,21 @@ def test_leader_and_controller_die_while_a_producer_writes(three_brokers: KafkaC
     bring_back(three_brokers, topic, controller)
 
     assert_nothing_lost_repeated_or_swapped(writer)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_cluster_whose_controller_hangs_is_not_ready(three_brokers: KafkaCluster) -> None:
+    with Admin(three_brokers.connection) as admin:
+        controller = describe_cluster(admin).controller
+    assert controller is not None
+    os.kill(three_brokers.pid(controller), signal.SIGSTOP)
+    try:
+        with pytest.raises(ClusterUnreachableError):
+            await_round_trip(three_brokers.connection, brokers=3, timeout_seconds=1)
+    finally:
+        os.kill(three_brokers.pid(controller), signal.SIGCONT)
+    three_brokers.await_ready()
 
 
 def test_a_partition_without_a_leader_is_retriable(three_brokers: KafkaCluster) -> None:

@@ -5,6 +5,7 @@ import pytest
 from penstock.kafka import (
     Admin,
     ClusterDescription,
+    Isolation,
     ReplicaAssignment,
     RequestTimedOutError,
     TooFewBrokersError,
@@ -15,8 +16,10 @@ from penstock.kafka import (
     end_offsets,
     list_topics,
 )
+from penstock.kafka.browsing import Ended, Ending, Found, Limits, Newest, Scan
 from penstock.local.cluster import KafkaCluster
 from penstock.names import BrokerId, Partition, TopicName
+from support.producing import Sent, send
 from support.waiting import eventually
 
 VICTIM = BrokerId(3)
@@ -72,6 +75,34 @@ def test_a_dead_broker_shows_as_the_under_replicated_partitions_it_held(
 
     three_brokers.start_broker(VICTIM)
     eventually(lambda: state(admin) == (3, 0, 0), within_seconds=60)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(200)
+def test_records_are_browsed_while_a_partition_has_no_leader(three_brokers: KafkaCluster) -> None:
+    admin = Admin(three_brokers.connection)
+    topic = TopicName("half-offline")
+    create_topic(admin, topic, assignment=assigned((1,), (VICTIM,)))
+    records = [Sent(value="there", partition=0), Sent(value="away", partition=1)]
+    send(three_brokers.connection, topic, records)
+    healthy = state(admin)
+    three_brokers.kill(VICTIM)
+    eventually(lambda: (state(admin) or (0, 0, 0))[2] > 0, within_seconds=60)
+
+    *steps, ended = Scan(
+        three_brokers.connection,
+        topic,
+        Newest(),
+        isolation=Isolation.READ_COMMITTED,
+        select=lambda record: record.value,
+        limits=Limits(found=10, records=100, byte_count=1000, seconds=20),
+    )
+
+    assert [step.kept for step in steps if isinstance(step, Found)] == [b"there"]
+    assert isinstance(ended, Ended)
+    assert (ended.ending, ended.left_out) == (Ending.NOTHING_LEFT, (1,))
+    three_brokers.start_broker(VICTIM)
+    eventually(lambda: state(admin) == healthy, within_seconds=60)
 
 
 def state(admin: Admin) -> tuple[int, int, int] | None:

@@ -37,6 +37,7 @@ from penstock.kafka import (
 from penstock.local.cluster import KafkaCluster
 from penstock.names import Offset, Partition, TopicName
 from support.numbers import numbers_of, read_numbers, write_numbers, write_partitions
+from support.topic_contents import await_commits
 from support.waiting import eventually
 
 
@@ -205,6 +206,33 @@ def test_reading_to_the_end_leaves_what_comes_later_for_the_next_time(
 
     assert numbers == list(range(10))
     assert numbers_of(reader.read_to_end()) == [100, 101, 102, 103, 104]
+
+
+def test_reading_to_the_end_ends_behind_a_transaction_whatever_comes_then(
+    kafka: KafkaCluster, connection: Connection
+) -> None:
+    """A record came right behind a marker, before the client had told of the end: it hung."""
+    from confluent_kafka import Producer as Client
+
+    name = kafka.create_topic(f"committed-{uuid4().hex}")
+    producer = Client(connection.client_config() | {"transactional.id": f"tx-{uuid4().hex}"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(name, "0")
+    producer.commit_transaction(30)
+    await_commits(connection, name)
+
+    with Consumer(connection, [name], start=Start.EARLIEST) as consumer:
+        reading = consumer.read_to_end()
+        first = numbers_of(islice(reading, 1))
+        producer.begin_transaction()
+        producer.produce(name, "1")
+        producer.commit_transaction(30)
+        rest = numbers_of(reading)
+
+        assert (first, rest) == ([0], [])
+        await_commits(connection, name)
+        assert numbers_of(consumer.read_to_end()) == [1]
 
 
 def test_reading_to_the_end_of_an_empty_topic_ends(
@@ -449,4 +477,36 @@ def test_a_consumer_without_a_group_closes_soon_though_the_only_broker_died(
             # Only a client that has met the outage would wait for the broker when it closes.
             assert consumer.poll(8) is None
             started = time.monotonic()
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 15
+
+
+@pytest.mark.timeout(100)
+def test_a_consumer_tells_what_it_does_lately(
+    connection: Connection, topic: TopicName, group: str
+) -> None:
+    """The client tells every five seconds; something must come between two times."""
+    with (
+        Producer(connection) as producer,
+        Consumer(connection, [topic], group=group, start=Start.EARLIEST) as consumer,
+    ):
+        first = consumer.metrics()
+
+        def tells() -> bool:
+            producer.send(topic, b"x" * 100)
+            consumer.poll_many(1000, 0.1)
+            consumer.commit_async()
+            rates = consumer.metrics()
+            return rates is not None and rates.commit_rate > 0 and rates.heartbeat_rate > 0
+
+        eventually(tells, within_seconds=90)
+        rates = consumer.metrics()
+
+    assert first is None
+    assert rates is not None
+    assert rates.records_consumed_rate > 0
+    assert rates.bytes_consumed_rate < rates.incoming_byte_rate
+    assert rates.fetch_rate <= rates.request_rate
+    assert 0 < rates.fetch_latency_avg <= rates.fetch_latency_max < 5
+    assert rates.record_size_avg >= 100
+    assert (rates.assigned_partitions, rates.rebalances) == (3, 1)
+    assert rates.records_lag_max >= 0

@@ -47,6 +47,7 @@ def lag(
         committed=None if committed is None else Offset(committed),
         first=Offset(first),
         end=Offset(end),
+        stable=Offset(end),
     )
 
 

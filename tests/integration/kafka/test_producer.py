@@ -403,6 +403,31 @@ def test_metrics_tell_counts_sizes_and_latency(topic: TopicName, producer: Produ
     assert 0 < metrics.latency.p50 <= metrics.latency.p99 <= metrics.latency.maximum < 10
 
 
+def test_a_producer_tells_what_it_does_lately(topic: TopicName, producer: Producer) -> None:
+    """The client tells every five seconds; something must be sent between two times."""
+    first = producer.metrics().rates
+
+    def tells() -> bool:
+        producer.send(topic, b"x" * 90, key=b"0123456789")
+        rates = producer.metrics().rates
+        return rates is not None and rates.record_send_rate > 0 and rates.compression_rate_avg > 0
+
+    eventually(tells, within_seconds=60)
+    rates = producer.metrics().rates
+
+    assert (first, rates is None) == (None, False)
+    assert rates is not None
+    assert (rates.record_error_rate, rates.record_retry_rate) == (0, 0)
+    assert 0 < rates.request_latency_avg < 5
+    assert 0 < rates.record_queue_time_avg < 5
+    assert 100 <= rates.record_size_avg < 200
+    assert rates.records_per_request_avg >= 1
+    assert rates.request_size_avg > rates.record_size_avg
+    assert rates.batch_size_avg > rates.record_size_avg
+    assert rates.outgoing_byte_rate > rates.record_send_rate * rates.record_size_avg
+    assert 0 < rates.request_rate <= rates.record_send_rate + 1
+
+
 def test_a_closed_producer_refuses_and_leaves_no_thread(
     topic: TopicName, connection: Connection
 ) -> None:

@@ -108,7 +108,13 @@ def test_a_user_with_rights_creates_writes_and_reads(
     consumed = penstock("consume", name, "--group", name, "--profile", "alice")
     described = penstock("groups", "describe", name, "--json", "--profile", "alice")
 
-    assert created == Outcome(0, f"{name}: created, 1 partitions, replication 1\n", "")
+    assert (created.status, created.stdout) == (
+        0,
+        f"{name}: created, 1 partitions, replication 1\n",
+    )
+    (warning,) = created.stderr.splitlines()
+    assert warning.startswith("warning: this is not on the trail: ")
+    assert "`_penstock.audit`" in warning
     assert (produced.status, consumed.status, consumed.stdout) == (0, 0, "one\n")
     assert [group["group"] for group in described.json] == [name]
 

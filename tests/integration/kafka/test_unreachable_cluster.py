@@ -36,7 +36,7 @@ def test_a_refused_connection_is_told_at_once(capfd: pytest.CaptureFixture[str])
     with pytest.raises(ClusterUnreachableError) as caught:
         Admin(Connection(bootstrap=address)).metadata()
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
     assert caught.value.message == (
         f"no Kafka broker answered at `{address}`: tried to connect (connection refused)"
     )

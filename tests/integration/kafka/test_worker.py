@@ -11,6 +11,7 @@ from urllib.error import HTTPError
 from uuid import uuid4
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 import penstock as ps
 from penstock.kafka import (
@@ -313,6 +314,32 @@ def test_health_is_served_while_the_worker_lives(
     assert body["partitions"] == [f"{single}-0"]
     assert not bill.health().healthy
     assert bill.health().last_record_at is not None
+
+
+def test_prometheus_reads_what_a_workers_consumer_does(
+    connection: Connection, single: TopicName, group: GroupId
+) -> None:
+    """The client tells every five seconds, and what it does lately is known after the second."""
+
+    @ps.worker(single, group=group)
+    def bill(record: Record) -> None:
+        assert record.value
+
+    def assigned() -> set[float]:
+        address = f"http://127.0.0.1:{bill.health_port}/metrics"
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+        return {
+            item.value
+            for family in families
+            for item in family.samples
+            if item.name == "penstock_consumer_assigned_partitions"
+        }
+
+    send(connection, single, ["0"])
+    with Running(bill, connection, health_port=0):
+        eventually(lambda: bill.health_port, within_seconds=30)
+        eventually(lambda: 1.0 in assigned(), within_seconds=60)
 
 
 def get(address: str) -> tuple[int, dict[str, object]]:

@@ -116,3 +116,28 @@ def test_a_condition_that_cannot_be_read_says_why(text: str, reason: str) -> Non
         parse_condition(text)
     assert caught.value.message.startswith(f"`{text}` is not a condition: {reason}")
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "$.amount > 100",
+        '$.user.name = "ann"',
+        "$['user']['a/b'] = 1",
+        '$["user"]["m~n"]=2',
+        '$.items[0] = "pen"',
+        "$.items[1].count >= 3",
+    ],
+)
+def test_a_json_path_names_a_field_as_a_pointer_does(condition: str) -> None:
+    assert parse_condition(condition).matches(record_of(json.dumps(ORDER).encode()))
+
+
+def test_a_path_alone_is_the_whole_value() -> None:
+    assert parse_condition("$ = 12").matches(record_of(b"12"))
+
+
+@pytest.mark.parametrize("condition", ["$.items[*] = 1", "$..name = 1", "$[x] = 1", "$.a. = 1"])
+def test_a_path_that_could_name_many_fields_is_refused(condition: str) -> None:
+    with pytest.raises(InvalidConditionError):
+        parse_condition(condition)

@@ -32,13 +32,13 @@ def test_strings_are_escaped_no_more_than_needed() -> None:
     assert java_json('\x1f\x7f\b\n\\u001f/"é😀') == '"\\u001F\x7f\\b\\n\\\\u001f/\\"é😀"'
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(number=st.floats(allow_nan=False, allow_infinity=False))
 def test_each_number_is_read_back(number: float) -> None:
     assert json.loads(java_json([number, {"a": number}])) == [number, {"a": number}]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=st.text())
 def test_each_string_is_read_back(text: str) -> None:
     assert json.loads(java_json({text: [text, None, True]})) == {text: [text, None, True]}

@@ -59,6 +59,9 @@ class ClusterDescription:
 
     cluster_id: str
     brokers: tuple[BrokerDescription, ...]
+    missing: Mapping[BrokerId, int]
+    """Brokers that hold replicas and are no members now, with how many each of them holds."""
+
     quorum: Quorum | None
     features: tuple[Feature, ...] | None
     topic_count: int
@@ -85,7 +88,7 @@ def describe_cluster(admin: Admin) -> ClusterDescription:
     answer: DescribeClusterResult = admin.await_one(future, action)
     metadata = admin.metadata()
     nodes = sorted(answer.nodes, key=lambda node: node.id)
-    there = reachable_brokers(admin)
+    there = reachable_brokers(admin, metadata)
     directories = log_directories(admin, there)
     partitions = _partitions(metadata)
     anyone = next(iter(there.values()), None)
@@ -94,6 +97,7 @@ def describe_cluster(admin: Admin) -> ClusterDescription:
         brokers=tuple(
             _broker(node, partitions, directories, reachable=node.id in there) for node in nodes
         ),
+        missing=_missing(partitions, {node.id for node in nodes}),
         quorum=None if anyone is None else quorum(admin, anyone),
         features=None if anyone is None else finalized_features(admin, anyone),
         topic_count=len(metadata.topics),
@@ -119,6 +123,11 @@ def _partitions(metadata: ClusterMetadata) -> list[PartitionMetadata]:
     return [
         partition for topic in metadata.topics.values() for partition in topic.partitions.values()
     ]
+
+
+def _missing(partitions: list[PartitionMetadata], members: set[int]) -> dict[BrokerId, int]:
+    holders = Counter(broker for partition in partitions for broker in partition.replicas)
+    return {BrokerId(id_): count for id_, count in holders.items() if id_ not in members}
 
 
 def _broker(

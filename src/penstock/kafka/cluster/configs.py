@@ -109,6 +109,14 @@ class ConfigChange:
     old: ConfigEntry | None
     new: ConfigEntry | None
 
+    def __str__(self) -> str:
+        """Return what was and what is in force, secrets masked."""
+        old, new = (
+            "nothing" if entry is None or entry.shown is None else entry.shown
+            for entry in (self.old, self.new)
+        )
+        return f"`{self.name}` from {old} to {new}"
+
 
 SOURCES = {
     ClientSource.DYNAMIC_TOPIC_CONFIG: ConfigSource.TOPIC,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from penstock.kafka.cluster.wire import NO_TAGS, Reader, Request, WireError, ask
 from penstock.kafka.offsets import TopicPartition
+from penstock.kafka.reachability import reachable_brokers
 from penstock.names import BrokerId, Partition, TopicName
 
 if TYPE_CHECKING:
@@ -69,6 +70,16 @@ def log_directories(
         answers = pool.map(lambda address: _asked(admin, address), brokers.values())
     found = zip(brokers, answers, strict=True)
     return {broker: directories for broker, directories in found if directories is not None}
+
+
+def partition_sizes(admin: Admin) -> dict[TopicPartition, int]:
+    """Return the bytes of each partition, by its largest replica; empty when no broker says."""
+    sizes: dict[TopicPartition, int] = {}
+    for directories in log_directories(admin, reachable_brokers(admin)).values():
+        for replica in (replica for directory in directories for replica in directory.replicas):
+            known = sizes.get(replica.partition, 0)
+            sizes[replica.partition] = max(known, replica.size_bytes)
+    return sizes
 
 
 def _asked(admin: Admin, address: Address) -> tuple[LogDirectory, ...] | None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import TracebackType
 
+    from penstock.kafka.client_figures import ConsumerRates
     from penstock.kafka.records import Record
 
 logger = logging.getLogger(__name__)
@@ -205,6 +206,9 @@ class Consumer:
     def _put_back(self, record: Record) -> TopicPartition:
         """Keep a record that came too late for this reading for the next one."""
         partition = partition_of(record)
+        # Between the last record and this one there may be the marker of a transaction, which the
+        # client passes without a word.
+        self._progress.pass_by(partition, record.offset)
         self._assignment.pause([partition])
         self._assignment.rewind(partition)
         return partition
@@ -352,6 +356,10 @@ class Consumer:
         every partition has been heard of.
         """
         return self._reader.lag()
+
+    def metrics(self) -> ConsumerRates | None:
+        """Return what the consumer did in the last seconds; None in its first ten."""
+        return self._reader.statistics.consumer_rates()
 
     def paused(self) -> tuple[TopicPartition, ...]:
         """Return the partitions that are paused, in order."""

@@ -1,8 +1,8 @@
 """Filters on records: a text that a value contains, or a condition on a field of a JSON value.
 
-A condition is a JSON pointer (RFC 6901), an operator and a JSON literal, such as `/amount > 100`
-or `/user/name = "ann"`. It is parsed, never evaluated as code. A value that is not JSON, or that
-has nothing at the pointer, does not match, whatever the operator.
+A condition is a JSON pointer (RFC 6901) or a JSON path, an operator and a JSON literal, such as
+`/amount > 100`, which is `$.amount > 100`, or `/user/name = "ann"`. It is parsed, never evaluated
+as code. A value that is not JSON, or that has nothing there, does not match, whatever the operator.
 """
 
 from __future__ import annotations
@@ -15,14 +15,23 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
 from penstock.errors import UsageError
-from penstock.kafka.json_pointer import MISSING, Pointer, parse_pointer, value_at
+from penstock.kafka.json_pointer import (
+    MISSING,
+    PATH_PATTERN,
+    Pointer,
+    parse_path,
+    parse_pointer,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from penstock.kafka.records import Record
 
-_CONDITION = re.compile(r"\s*((?:/[^\s=!<>]*)?)\s*(==|!=|>=|<=|=|>|<)\s*(\S.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(
+    rf"\s*((?:/[^\s=!<>]*)?|{PATH_PATTERN})\s*(==|!=|>=|<=|=|>|<)\s*(\S.*?)\s*", re.DOTALL
+)
 
 
 def _refuse_constant(name: str) -> object:
@@ -42,8 +51,8 @@ class InvalidConditionError(UsageError):
     def __init__(self, text: str, *, reason: str) -> None:
         super().__init__(
             f"`{text}` is not a condition: {reason}",
-            hint="write a JSON pointer, an operator and a JSON literal: `/amount > 100` or "
-            '`/user/name = "ann"`',
+            hint="write a JSON pointer or path, an operator and a JSON literal: `/amount > 100`, "
+            '`$.amount > 100` or `/user/name = "ann"`',
         )
 
 
@@ -79,7 +88,11 @@ class JsonCondition:
 
     def matches(self, record: Record) -> bool:
         """Say whether `record` passes."""
-        found = value_at(self.pointer, _parsed(record.value))
+        return self.holds_in(_parsed(record.value))
+
+    def holds_in(self, document: object) -> bool:
+        """Say whether it holds in a value that was decoded."""
+        found = value_at(self.pointer, document)
         return found is not MISSING and _holds(found, self.comparison, self.literal)
 
 
@@ -95,9 +108,12 @@ def parse_condition(text: str) -> JsonCondition:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise InvalidConditionError(text, reason="it has no `/pointer`, operator and literal")
-    pointer, sign, literal = match.groups()
+    place, sign, literal = match.groups()
+    pointer = parse_path(place) if place.startswith("$") else parse_pointer(place)
+    if place.startswith("$") and "*" in (pointer or ()):
+        raise InvalidConditionError(text, reason="`*` stands for many fields, and it needs one")
     return JsonCondition(
-        pointer=parse_pointer(pointer) or (),
+        pointer=pointer or (),
         comparison=Comparison("=" if sign == "==" else sign),
         literal=_literal(literal, text),
     )

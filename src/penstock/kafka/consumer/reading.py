@@ -19,6 +19,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import PenstockError
 from penstock.kafka.admin import Admin
+from penstock.kafka.client_figures import STATISTICS_SECONDS, Statistics
 from penstock.kafka.complaints import client_logger
 from penstock.kafka.consumer.assignment import (
     Assignment,
@@ -100,6 +101,7 @@ class Reader:
         self._fault: ClusterError | None = None
         self._next_look = self._next_scan = self._next_warning = time.monotonic()
         known = self.admin.metadata().topics
+        self.statistics = Statistics()
         self._client = Client(self._client_config(isolation))
         self.assignment = Assignment(
             self._client,
@@ -228,9 +230,10 @@ class Reader:
 
     def _let_go(self) -> None:
         """Close the client; one that finds no broker ends by itself, after this has returned."""
+        self.statistics.end()
         group = self._membership.group
         seconds = _CLOSE_SECONDS if group is None else self.admin.timeout_seconds
-        if not _closes_within(self._client, seconds) and group is not None:
+        if not closes_within(self._client, seconds) and group is not None:
             logger.warning("the group was not left in time", extra={"group": group})
 
     def _client_config(self, isolation: Isolation) -> dict[str, object]:
@@ -247,6 +250,8 @@ class Reader:
             "log_level": 0,
             "logger": client_logger,  # what is fatal is logged at any level
             "error_cb": self._on_client_error,
+            "statistics.interval.ms": round(STATISTICS_SECONDS * 1000),
+            "stats_cb": self.statistics.note,
             "on_commit": self._on_commit,
         }
 
@@ -407,7 +412,7 @@ class Reader:
             logger.warning("the cluster is away", extra={"fault": str(fault)})
 
 
-def _closes_within(client: Client, seconds: float) -> bool:
+def closes_within(client: Client, seconds: float) -> bool:
     """Close `client` and return whether that ended in time; otherwise it goes on unattended."""
     # While no broker answers, the client waits in its own code for the time of a session, and a
     # signal that comes meanwhile breaks it. In a thread that the process need not wait for, both

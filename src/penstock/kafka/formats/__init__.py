@@ -8,17 +8,29 @@ from penstock.kafka.formats.errors import (
 from penstock.kafka.formats.lookup import SchemaSource
 from penstock.kafka.formats.opening import Decoder, Encoder, RegistryFormat, decoder, encoder
 from penstock.kafka.formats.place import Place, Side
+from penstock.kafka.formats.recognizing import (
+    Decoded,
+    Recognizer,
+    Undecoded,
+    may_name_schema,
+    parse_json,
+)
 
 __all__ = [
+    "Decoded",
     "Decoder",
     "Encoder",
     "Place",
+    "Recognizer",
     "RegistryFormat",
     "SchemaSource",
     "Side",
     "UndecodableRecordError",
+    "Undecoded",
     "UnfitRecordError",
     "WrongSchemaTypeError",
     "decoder",
     "encoder",
+    "may_name_schema",
+    "parse_json",
 ]

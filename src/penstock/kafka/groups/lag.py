@@ -8,12 +8,19 @@ members are, is in `kafka/groups/description.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from penstock.kafka.errors import UnknownTopicError
-from penstock.kafka.offsets import TopicPartition, end_offsets, first_offsets, known_ends
+from penstock.kafka.offsets import (
+    Isolation,
+    TopicPartition,
+    end_offsets,
+    first_offsets,
+    known_ends,
+)
 from penstock.names import GroupId, Offset, Partition, TopicName
 
 if TYPE_CHECKING:
@@ -50,6 +57,15 @@ class PartitionLag:
     committed: Offset | None
     first: Offset | None
     end: Offset | None
+    stable: Offset | None = None
+    """Up to where readers of committed records can read: the end, or an open transaction."""
+
+    @property
+    def held(self) -> int:
+        """How much of the lag is behind an open transaction."""
+        if self.committed is None or self.end is None or self.stable is None:
+            return 0
+        return max(0, self.end - max(self.committed, self.stable))
 
     @property
     def lag(self) -> int | None:
@@ -89,12 +105,16 @@ def partition_lags(
     """
     firsts = _of_existing(admin, partitions, first_offsets)
     ends = _of_existing(admin, partitions, end_offsets)
+    # Asked after the ends: a transaction that begins between the two holds nothing of the lag.
+    committed_ends = partial(end_offsets, isolation=Isolation.READ_COMMITTED)
+    stable = _of_existing(admin, partitions, committed_ends)
     return tuple(
         PartitionLag(
             partition=item,
             committed=committed[item].offset if item in committed else None,
             first=firsts.get(item),
             end=ends.get(item),
+            stable=stable.get(item),
         )
         for item in sorted(partitions)
     )
@@ -115,15 +135,22 @@ def existing_partitions(admin: Admin, topics: Collection[TopicName]) -> set[Topi
     }
 
 
-def topic_ends(admin: Admin, topics: Collection[TopicName]) -> dict[TopicPartition, Offset]:
+def topic_ends(
+    admin: Admin,
+    topics: Collection[TopicName],
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+) -> dict[TopicPartition, Offset]:
     """Return the end of every partition of `topics`, as far as they exist and have a leader.
 
-    Ends are high watermarks: records of open transactions lie before them.
+    Ends are high watermarks: records of open transactions lie before them. With `READ_COMMITTED`
+    they are the last stable offsets: the first open transaction begins there.
 
     Raises:
         ClusterError: the subclass that fits.
     """
-    return _of_existing(admin, existing_partitions(admin, topics), known_ends)
+    asked = existing_partitions(admin, topics)
+    return _of_existing(admin, asked, partial(known_ends, isolation=isolation))
 
 
 def committed_offsets(admin: Admin, groups: Collection[GroupId]) -> dict[GroupId, CommittedOffsets]:

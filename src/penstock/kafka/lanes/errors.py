@@ -23,6 +23,20 @@ class LaneFencedError(ClusterError):
         )
 
 
+class LaneExpiredError(ClusterError):
+    """Kafka has ended the transaction of a lane, because it was open for too long."""
+
+    code = "PEN-489"
+    retryable = True
+
+    def __init__(self, lane: Lane, *, seconds: float) -> None:
+        super().__init__(
+            f"lane `{lane.key}` had its transaction open for more than {seconds:.3g} s, so Kafka "
+            "ended it; nothing of it was written",
+            hint="its process stood still, or the brokers did: `penstock cluster describe`",
+        )
+
+
 class LaneTimeoutError(ClusterError):
     """The ledger could not be read up to its end in time."""
 
@@ -34,4 +48,32 @@ class LaneTimeoutError(ClusterError):
         super().__init__(
             f"lane `{lane.key}` could not read the ledger within {waited_seconds:.3g} s{because}",
             hint="`penstock cluster describe` shows the state of the brokers",
+        )
+
+
+class LaneTooLongError(ClusterError):
+    """A share of a batch takes longer than a transaction may, and cannot be written in parts."""
+
+    code = "PEN-487"
+
+    def __init__(self, lane: Lane, *, seconds: float, because: str) -> None:
+        super().__init__(
+            f"lane `{lane.key}` has more to write than a transaction of {seconds:.3g} s holds, and "
+            f"{because}; nothing of it was written",
+            hint="read less at once (`most_per_trigger=` of the topic), or raise "
+            "`transaction.max.timeout.ms` of the brokers",
+        )
+
+
+class LaneToBeSortedError(ClusterError):
+    """A share of a batch takes longer than a transaction may; in a fixed order it has parts."""
+
+    code = "PEN-488"
+    retryable = True
+
+    def __init__(self, lane: Lane, *, seconds: float) -> None:
+        super().__init__(
+            f"lane `{lane.key}` has more to write than a transaction of {seconds:.3g} s holds; the "
+            "batch is run again in parts, whose rows are sorted by key and value",
+            hint="read less at once (`most_per_trigger=` of the topic)",
         )

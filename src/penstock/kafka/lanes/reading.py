@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from penstock.names import Offset
 
 _POLL_SECONDS = 0.05
-_BATCH_RECORDS = 1000
+# How soon the end is told: markers of transactions hide it.
+_END_MILLISECONDS = 5
 
 
 class LedgerReader:
@@ -45,13 +46,23 @@ class LedgerReader:
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
                 "isolation.level": "read_committed",
-                "fetch.wait.max.ms": 20,
+                "fetch.wait.max.ms": _END_MILLISECONDS,
                 "reconnect.backoff.ms": 10,
                 "log_level": 0,
                 "error_cb": self._complaints.note,
                 "logger": client_logger,
             }
         )
+        self._meet(connection.request_timeout_seconds)
+
+    def _meet(self, timeout_seconds: float) -> None:
+        """Let both clients find the topic's leader.
+
+        Whoever asks for metadata is answered once a broker is there. A client that is told to read
+        before it has any looks once a second whether it may, three times in a row at worst.
+        """
+        self._admin.client.list_topics(LEDGER_TOPIC, timeout=timeout_seconds)
+        self._client.list_topics(LEDGER_TOPIC, timeout=timeout_seconds)
 
     def entry(self, lane: Lane, *, since: Offset, timeout_seconds: float) -> LaneEntry | None:
         """Return the last entry of `lane` at or behind `since`; None if there is none.
@@ -81,18 +92,21 @@ class LedgerReader:
                 waited = time.monotonic() - started
                 reason = self._complaints.last_word()
                 raise LaneTimeoutError(lane, waited_seconds=waited, reason=reason)
-            for message in self._client.consume(_BATCH_RECORDS, timeout=_POLL_SECONDS):
-                error = message.error()
-                offset = cast("int", message.offset())
-                if error is None:
-                    position = offset + 1
-                    if message.key() == key:
-                        value = message.value()
-                        found = None if value is None else LaneEntry.from_bytes(value)
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public
-                    position = max(position, offset)
-                elif not error.retriable():
-                    raise KafkaException(error)
+            # Not `consume`, which waits until it has as many as were asked for.
+            message = self._client.poll(_POLL_SECONDS)
+            if message is None:
+                continue
+            error = message.error()
+            offset = cast("int", message.offset())
+            if error is None:
+                position = offset + 1
+                if message.key() == key:
+                    value = message.value()
+                    found = None if value is None else LaneEntry.from_bytes(value)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - public
+                position = max(position, offset)
+            elif not error.retriable():
+                raise KafkaException(error)
         return found
 
 

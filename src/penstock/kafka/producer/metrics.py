@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from penstock.kafka.producer.errors import DeliveriesFailedError
 
 if TYPE_CHECKING:
+    from penstock.kafka.client_figures import ProducerRates
     from penstock.kafka.producer.errors import DeliveryError
 
 # A bucket is 2^(1/8) wide, about 9 %: fine enough for percentiles, and 240 integers span 10 µs
@@ -43,6 +44,8 @@ class ProducerMetrics:
     sent_bytes: int
     spooled: int
     latency: Latency | None
+    rates: ProducerRates | None
+    """What it did in the last seconds; None in its first ten."""
 
     @property
     def in_flight(self) -> int:
@@ -139,7 +142,12 @@ class Tally:
             self._unseen, self._first_unseen = 0, None
         return DeliveriesFailedError(failed=count, first=first) if first else None
 
-    def metrics(self, *, spooled: int) -> ProducerMetrics:
+    def failed_count(self) -> int:
+        """Return how many records were given up."""
+        with self._lock:
+            return self._failed
+
+    def metrics(self, *, spooled: int, rates: ProducerRates | None) -> ProducerMetrics:
         """Return the counts as they are now."""
         with self._lock:
             return ProducerMetrics(
@@ -149,4 +157,5 @@ class Tally:
                 sent_bytes=self._sent_bytes,
                 spooled=spooled,
                 latency=self._latency.summary(),
+                rates=rates,
             )

@@ -20,6 +20,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from penstock.errors import PenstockError
+from penstock.kafka.client_figures import STATISTICS_SECONDS, Statistics
 from penstock.kafka.complaints import Complaints, client_logger
 from penstock.kafka.connection import Connection
 from penstock.kafka.errors import error_of
@@ -140,11 +141,17 @@ class Producer:
         self._closing = self._ended = False
         stored = Spool(spool, limit_bytes=spool_limit_bytes) if spool else None
         self._tally = Tally(sent=stored.pending if stored else 0)
+        self._statistics = Statistics(failed=self._tally.failed_count)
         self._complaints = Complaints(self._connection.bootstrap, action="take records")
         self._pump = Pump(self._complaints)
         self._client = confluent_kafka.Producer(
             self.options.client_config(self._connection)
-            | {"error_cb": self._complaints.note, "logger": client_logger}
+            | {
+                "error_cb": self._complaints.note,
+                "logger": client_logger,
+                "statistics.interval.ms": round(STATISTICS_SECONDS * 1000),
+                "stats_cb": self._statistics.note,
+            }
         )
         self._partitions = PartitionCounts(self._client, self._connection, self._complaints)
         self._pump.start(self._client)
@@ -317,9 +324,9 @@ class Producer:
         self._raise_what_nobody_saw()
 
     def metrics(self) -> ProducerMetrics:
-        """Return the counts since the producer was opened, and its latency percentiles."""
+        """Return the counts since the producer was opened, latencies, and what it does lately."""
         spooled = self._feeder.pending if self._feeder is not None else 0
-        return self._tally.metrics(spooled=spooled)
+        return self._tally.metrics(spooled=spooled, rates=self._statistics.producer_rates())
 
     def partitions_for(self, topic: str) -> tuple[Partition, ...]:
         """Return the partitions of `topic`, as of at most a minute ago.
@@ -437,6 +444,7 @@ class Producer:
         if self._feeder is not None:
             self._feeder.stop()
         self._ended = True
+        self._statistics.end()
         self._client.purge()
         if self._feeder is None:
             # The reports of the records given up: every `on_delivery` is called exactly once.

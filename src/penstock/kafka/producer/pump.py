@@ -63,8 +63,14 @@ class Pump:
 
     def wait_for_progress(self, limit_seconds: float) -> None:
         """Wait for the next reports, but not longer than the caller should look again."""
-        with self.changed:
-            self.changed.wait(min(limit_seconds, _SERVE_SECONDS))
+        try:
+            with self.changed:
+                self.changed.wait(min(limit_seconds, _SERVE_SECONDS))
+        except RuntimeError as err:
+            # Ctrl-C between two steps of `wait` leaves the condition without its lock.
+            if isinstance(err.__context__, KeyboardInterrupt):
+                raise err.__context__ from None
+            raise
 
     def stop(self) -> None:
         """Ask the thread to end; callable from anywhere."""

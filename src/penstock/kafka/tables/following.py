@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
+from penstock.kafka.client_figures import STATISTICS_SECONDS, Statistics
 from penstock.kafka.complaints import Complaints, client_logger
 from penstock.kafka.errors import error_of
 from penstock.kafka.records import moment_of
@@ -78,7 +79,14 @@ class Follower:
         self._topic, self._contents, self._is_gone = topic, contents, is_gone
         self._on_change, self._announced = on_change, announced
         self.complaints = Complaints(connection.bootstrap, action=f"read topic `{topic}`")
-        self._client = Consumer(_client_config(connection, self.complaints))
+        self._statistics = Statistics()
+        self._client = Consumer(
+            _client_config(connection, self.complaints)
+            | {
+                "statistics.interval.ms": round(STATISTICS_SECONDS * 1000),
+                "stats_cb": self._statistics.note,
+            }
+        )
         # The client would look up "the beginning" half a second after its own.
         self._client.assign([ClientPartition(topic, PARTITION, first)])
         self._stopping = threading.Event()
@@ -114,6 +122,7 @@ class Follower:
             self._contents.end(TableLostError(self._topic, reason=reason))
         finally:
             self._changes.put(None)
+            self._statistics.end()
             self._client.close()
 
     def _next_messages(self) -> list[Message]:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.cimpl import NewTopic
 
 from penstock.errors import UsageError
-from penstock.kafka.cluster.configs import ensure_known_configs, topic_configs
+from penstock.kafka.cluster.configs import ensure_known_configs, visible_topic_configs
 from penstock.kafka.errors import ClusterBusyError, ClusterError, RequestRefusedError, error_of
 from penstock.kafka.topics.propagation import await_everywhere
 from penstock.names import BrokerId, Partition, TopicName
@@ -148,7 +148,8 @@ def ensure_legal_name(name: str) -> None:
 def ensure_topic_configs(admin: Admin, names: Collection[str]) -> None:
     """Check names of topic configs against those that a topic of the cluster has.
 
-    A cluster without any topic has no list to check against: it refuses wrong names itself.
+    Without any topic, or the right to see the configs of one, there is no list to check against:
+    the cluster refuses wrong names itself.
 
     Raises:
         UnknownConfigError: with the nearest name.
@@ -156,7 +157,9 @@ def ensure_topic_configs(admin: Admin, names: Collection[str]) -> None:
     sample = next(iter(admin.metadata().topics), None)
     if not names or sample is None:
         return
-    entries = topic_configs(admin, [TopicName(sample)])[TopicName(sample)]
+    entries = visible_topic_configs(admin, [TopicName(sample)])[TopicName(sample)]
+    if not entries:
+        return
     listing = f"penstock topics describe {sample} --all-configs"
     ensure_known_configs(names, entries, owner="topics", listing=listing)
 

@@ -1,4 +1,7 @@
-"""The health of a worker: a snapshot for programs, and the same over HTTP for schedulers."""
+"""The health of a worker: a snapshot for programs, and the same over HTTP for schedulers.
+
+Beside it, at `/metrics`, what the worker's clients measure of themselves.
+"""
 
 from __future__ import annotations
 
@@ -90,6 +93,7 @@ def served_health(port: int, health: Callable[[], WorkerHealth]) -> Iterator[int
     """Answer `GET /health` on `port` of this machine; yield the port (0 takes a free one).
 
     200 while the worker is healthy, 503 when it is not; the body is the snapshot in both cases.
+    `GET /metrics` tells Prometheus what the consumers and producers of this process do.
     """
     server = ThreadingHTTPServer((ADDRESS, port), _handler_for(health))
     server.daemon_threads = True
@@ -106,18 +110,25 @@ def served_health(port: int, health: Callable[[], WorkerHealth]) -> Iterator[int
 def _handler_for(health: Callable[[], WorkerHealth]) -> type[BaseHTTPRequestHandler]:
     class HealthHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if self.path != "/health":
-                self.send_error(HTTPStatus.NOT_FOUND, "the health of the worker is at /health")
-                return
-            snapshot = health()
-            self._answer(
-                HTTPStatus.OK if snapshot.healthy else HTTPStatus.SERVICE_UNAVAILABLE,
-                snapshot.as_json().encode(),
-            )
+            match self.path:
+                case "/health":
+                    snapshot = health()
+                    is_well = snapshot.healthy
+                    status = HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
+                    self._answer(status, "application/json", snapshot.as_json())
+                case "/metrics":
+                    # Its library takes a fifth of a second to load: not for those who do not ask.
+                    from penstock.kafka.client_exposition import CONTENT_TYPE, client_exposition
 
-        def _answer(self, status: HTTPStatus, body: bytes) -> None:
+                    self._answer(HTTPStatus.OK, CONTENT_TYPE, client_exposition())
+                case _:
+                    reason = "a worker answers at /health and /metrics"
+                    self.send_error(HTTPStatus.NOT_FOUND, reason)
+
+        def _answer(self, status: HTTPStatus, kind: str, text: str) -> None:
+            body = text.encode()
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -122,8 +122,8 @@ class Worker:
 
         Args:
             connection: the cluster, or its bootstrap addresses.
-            health_port: where to answer `GET /health` on this machine; 0: on a free port, which
-                the attribute `health_port` tells; None: nowhere.
+            health_port: where to answer `GET /health` and `GET /metrics` on this machine; 0: on a
+                free port, which the attribute `health_port` tells; None: nowhere.
 
         Raises:
             HandlerFailedError: a record failed for good and there is no dead-letter topic.

@@ -20,7 +20,7 @@ from typing import cast
 
 import fastavro
 from fastavro.read import SchemaResolutionError
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 
 from penstock.schemas import InvalidSchemaError
 from support.avro import Json, avro
@@ -33,7 +33,7 @@ SAMPLES: dict[str, Json] = {
 
 
 # On a busy machine the schemas take longer to make than Hypothesis likes.
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(pair=schema_pairs())
 def test_the_verdict_is_what_writing_and_reading_shows(pair: tuple[Json, Json]) -> None:
     writer, reader = pair

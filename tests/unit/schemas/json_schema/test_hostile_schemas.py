@@ -194,7 +194,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     old=st.dictionaries(st.sampled_from(KEYWORDS), JUNK, max_size=4),
     new=st.dictionaries(st.sampled_from(KEYWORDS), JUNK, max_size=4),

@@ -90,7 +90,7 @@ SIMPLE = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pattern=SIMPLE, text=st.text("abc", max_size=6))
 def test_what_python_knows_too_is_found_where_python_finds_it(pattern: str, text: str) -> None:
     assert read_pattern(pattern).found_in(text) == bool(re.search(pattern, text))

@@ -16,7 +16,7 @@ from support.json_schema_pairs import Making, relaxed
 from support.json_schemas import json_schema
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=70)
 @given(random=st.randoms(use_true_random=True))
 def test_what_a_compatible_schema_replaces_has_no_document_that_it_refuses(random: Random) -> None:
     making = Making(random)

@@ -11,7 +11,7 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from penstock.schemas.protobuf import ProtobufSchema
@@ -79,7 +79,7 @@ def lost(written: Message, read: Message) -> list[str]:
     return found
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(schema_pairs(), st.data())
 def test_what_is_said_to_be_readable_is_read_with_the_same_values(
     pair: tuple[ProtobufSchema, ProtobufSchema], data: st.DataObject

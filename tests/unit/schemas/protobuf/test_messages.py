@@ -211,7 +211,7 @@ def test_what_are_no_indexes_is_refused(data: bytes) -> None:
         decode_indexes(data)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

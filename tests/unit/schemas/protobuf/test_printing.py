@@ -218,7 +218,7 @@ def test_no_message_changes_its_index_when_fields_are_sorted(text: str) -> None:
     assert defined[0] == defined[1]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(schema_pairs())
 def test_random_schemas_are_the_same_again(pair: tuple[ProtobufSchema, ProtobufSchema]) -> None:
     for schema in pair:

@@ -1,7 +1,7 @@
-"""Spans of time as declarations write them: `10 seconds`, `5 min`, `1 hour 30 minutes`, `7d`."""
+"""Spans of time, and moments, as people write them: `5 min`, `1 hour 30 minutes`, `7d`."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 _UNIT_SECONDS = {
     "ms": 0.001,
@@ -40,6 +40,21 @@ def parse_span(text: str) -> timedelta | None:
             return None
         rest = rest[match.end() :]
     return timedelta(seconds=total)
+
+
+def parse_moment(text: str) -> datetime:
+    """Return the moment that `text` names: a span ago, epoch milliseconds, or ISO-8601.
+
+    Raises:
+        ValueError, OverflowError, OSError: it names none, or one that no calendar has.
+    """
+    span = parse_span(text)
+    if span is not None:
+        return datetime.now(UTC) - span
+    if re.fullmatch(r"[0-9]{10,}", text):  # fewer digits are more likely an offset or a date
+        return datetime.fromtimestamp(int(text) / 1000, UTC)
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _unit_seconds(unit: str) -> float | None:
