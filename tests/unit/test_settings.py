@@ -11,11 +11,14 @@ from penstock.settings import (
     InvalidSettingError,
     InvalidValue,
     Location,
+    MaskSettings,
+    Measure,
     MissingSettingError,
     PipelineSettings,
     RegistrySettings,
     Resolved,
     SecretNotFoundError,
+    ServiceLevel,
     Settings,
     SettingsFileError,
     SparkSettings,
@@ -518,3 +521,82 @@ def test_the_reference_page_lists_every_setting_as_it_is() -> None:
         f"| {item.description} |"
         for item in known_settings()
     ]
+
+
+def test_masks_are_tables_of_the_file_or_json_in_the_environment(tmp_path: Path) -> None:
+    text = '[[console.masks]]\ntopics = "pay-*"\nvalue = ["$.card"]\nvisible_from = "operator"'
+    mask = MaskSettings(topics="pay-*", value=("$.card",), visible_from="operator")
+    environ = {"PENSTOCK_CONSOLE_MASKS": '[{"topics": "*", "key": ["$"]}]'}
+
+    assert loaded(tmp_path, text).console.masks == (mask,)
+    assert source_of(loaded(tmp_path, text), "console.masks")[0] == (
+        "topics=pay-* value=$.card kind=mask visible_from=operator",
+    )
+    assert loaded(tmp_path, text, environ).console.masks == (MaskSettings(topics="*", key=("$",)),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[console.masks]]\ntopics = "a"\nvaule = ["$"]',
+        '[[console.masks]]\ntopics = "a"',
+        '[[console.masks]]\nvalue = ["$"]',
+        '[[console.masks]]\ntopics = "a"\nvalue = ["$"]\nkind = "hide"',
+        '[console]\nmasks = "$"',
+        '[console]\nmasks = ["$"]',
+    ],
+)
+def test_a_mask_that_is_not_understood_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidSettingError, match=r"console\.masks"):
+        loaded(tmp_path, text)
+
+
+def test_service_levels_are_tables_of_the_pipeline(tmp_path: Path) -> None:
+    text = (
+        '[[pipeline.service_levels]]\nname = "fast"\nmetric = "latency"\nthreshold = "2 ms"\n'
+        'share = 0.85\nover = "24 h"\n'
+        '[[pipeline.service_levels]]\nname = "there"\nmetric = "availability"\nshare = 0.995\n'
+        'flow = "by_ip"\nover = "7 d"\n'
+        '[[pipeline.service_levels]]\nname = "keeps-up"\nmetric = "lag_seconds"\nshare = 0.5\n'
+        'threshold = "1 min 30 s"\nover = "90 min"\n'
+    )
+    settings = loaded(tmp_path, text)
+
+    assert settings.pipeline.service_levels[0] == ServiceLevel(
+        name="fast",
+        measure=Measure.LATENCY,
+        share=0.85,
+        over_seconds=86_400,
+        threshold_seconds=0.002,
+    )
+    assert source_of(settings, "pipeline.service_levels")[0] == (
+        "85 % of records within 2 ms, over 24 h",
+        "99.5 % of the time `by_ip` runs, over 7 d",
+        "50 % of the time nothing unread is older than 90 s, over 90 min",
+    )
+
+
+LEVEL = '[[pipeline.service_levels]]\nname = "a"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (LEVEL + 'metric = "speed"\nshare = 0.9', "`a`: `metric`: input should be 'latency', "),
+        (LEVEL + 'metric = "availability"\nshare = 1', "`a`: `share`: input should be less than 1"),
+        (LEVEL + 'metric = "availability"\nshare = 0.9\nthreshold = "2 s"', "has no `threshold`"),
+        (LEVEL + 'metric = "latency"\nshare = 0.9', "`a`: latency needs a `threshold`"),
+        (LEVEL + 'metric = "latency"\nshare = 0.9\nthreshold = "2"', "not `2`"),
+        (LEVEL + 'metric = "availability"\nshare = 0.9\nover = "8 d"', "`1 min` to `7 days`"),
+        (LEVEL + 'metric = "availability"\nshare = 0.9\nfor = "a"', "`for`: extra inputs"),
+        (2 * (LEVEL + 'metric = "availability"\nshare = 0.9\n'), "two service levels are called"),
+        ('[pipeline]\nservice_levels = ["a"]', "each service level must be a table"),
+        ("[pipeline]\nservice_levels = 7", "tuple"),
+    ],
+)
+def test_a_service_level_that_is_not_understood_is_refused(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    with pytest.raises(InvalidSettingError) as refused:
+        loaded(tmp_path, text)
+    assert reason in refused.value.message

@@ -64,6 +64,7 @@ from penstock.pipeline.flows import (
     Delivery,
     Flow,
     Interval,
+    Nondeterminism,
     OutputMode,
     RealTime,
     Trigger,
@@ -84,8 +85,10 @@ from penstock.pipeline.formats import (
     orc,
     parquet,
     text,
+    types_of,
 )
 from penstock.pipeline.graph import Edge, Graph, Node, NodeKind, graph_of
+from penstock.pipeline.guarantees import Guarantee, guarantees
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.project import (
     declaring_files,
@@ -110,7 +113,11 @@ from penstock.pipeline.registry_formats import (
     schema_type,
 )
 from penstock.pipeline.schemas import column_names, column_types
-from penstock.pipeline.spans import parse_span
+from penstock.pipeline.service_levels import (
+    ServiceLevelFlowError,
+    UnmeasurableServiceLevelError,
+    check_levels,
+)
 from penstock.pipeline.specs import (
     Library,
     PipelineSpec,
@@ -121,6 +128,7 @@ from penstock.pipeline.specs import (
     load_spec,
 )
 from penstock.pipeline.validation import problems_of, topic_problems
+from penstock.spans import parse_moment, parse_span
 
 __all__ = [
     "HEADERS_COLUMN",
@@ -148,6 +156,7 @@ __all__ = [
     "Flow",
     "Framing",
     "Graph",
+    "Guarantee",
     "Interval",
     "InvalidDeclarationError",
     "InvalidPipelineError",
@@ -164,6 +173,7 @@ __all__ = [
     "NoFlowsError",
     "Node",
     "NodeKind",
+    "Nondeterminism",
     "NotWritableError",
     "Orc",
     "OutputMode",
@@ -177,6 +187,7 @@ __all__ = [
     "RealTime",
     "RecordFormat",
     "RegistryFormat",
+    "ServiceLevelFlowError",
     "SeveralSpecsError",
     "Sink",
     "Socket",
@@ -192,10 +203,12 @@ __all__ = [
     "Trigger",
     "UnknownDatasetError",
     "UnknownFlowError",
+    "UnmeasurableServiceLevelError",
     "View",
     "WriterSchema",
     "avro",
     "bytes_",
+    "check_levels",
     "collecting",
     "column_names",
     "column_types",
@@ -208,6 +221,7 @@ __all__ = [
     "find_spec",
     "flow",
     "graph_of",
+    "guarantees",
     "import_file",
     "importable",
     "is_identifier",
@@ -223,6 +237,7 @@ __all__ = [
     "orc_file",
     "parquet",
     "parquet_file",
+    "parse_moment",
     "parse_span",
     "problems_of",
     "problems_of_project",
@@ -234,5 +249,6 @@ __all__ = [
     "text",
     "topic",
     "topic_problems",
+    "types_of",
     "view",
 ]

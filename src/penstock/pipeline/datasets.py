@@ -32,7 +32,7 @@ from penstock.pipeline.formats import (
 )
 from penstock.pipeline.registry_formats import Avro, Contract, JsonSchema, Protobuf
 from penstock.pipeline.schemas import column_types
-from penstock.pipeline.spans import parse_span
+from penstock.spans import parse_span
 
 _KAFKA_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LIKE_THE_DATASET = TopicName("")

@@ -335,7 +335,8 @@ def flow(
     name: str | None = None,
     trigger: str | None = None,
     output_mode: str | None = None,
-    delivery: str = "at_least_once",
+    delivery: str | None = None,
+    nondeterministic: str = "refuse",
     conf: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a flow: a function whose parameters are the names of the datasets it reads.
@@ -350,7 +351,10 @@ def flow(
             or `real_time`.
         output_mode: `append`, `update` or `complete`, as Spark means them; by default `append`,
             in real time `update`.
-        delivery: of records into topics, `at_least_once`, `exactly_once` or `at_most_once`.
+        delivery: of records into topics, `exactly_once`, `at_least_once` or `at_most_once`; by
+            default `exactly_once`, in real time `at_least_once`.
+        nondeterministic: `persist` keeps each batch in files before it is written, for functions
+            that give other rows when a batch is run again; `refuse` by default.
         conf: Spark settings of this flow alone.
     """
 
@@ -358,6 +362,7 @@ def flow(
         origin = _origin_of(function)
         flow_name = _name_of(function) if name is None else name
         what = f"flow `{flow_name}`"
+        is_real_time = trigger == "real_time"
         add_flow(
             flow_name,
             lambda: checked(
@@ -369,8 +374,9 @@ def flow(
                 reads=_parameters(function, what=what, origin=origin),
                 targets=into,
                 trigger=trigger,
-                output_mode=output_mode or ("update" if trigger == "real_time" else "append"),
-                delivery=delivery,
+                output_mode=output_mode or ("update" if is_real_time else "append"),
+                delivery=delivery or ("at_least_once" if is_real_time else "exactly_once"),
+                nondeterministic=nondeterministic,
                 conf={} if conf is None else conf,
                 description=_summary(function),
             ),

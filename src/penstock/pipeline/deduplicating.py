@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from penstock.errors import UsageError
-from penstock.pipeline.spans import parse_span
+from penstock.spans import parse_span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +46,9 @@ def deduplicate(*, by: str | Sequence[str], within: str) -> Callable[[DataFrame]
 
     Of rows whose event times are no further apart than `within` the first one stays. Spark
     remembers the columns for as long as the topic's `allowed_lateness` says, which must be no
-    shorter. A frame that is no stream is looked at as a whole.
+    shorter, and a while longer: rows that are further apart may count as duplicates too, so
+    `by` must name what is never used twice on purpose. A frame that is no stream is looked at as
+    a whole.
 
     Args:
         by: a column, or several.

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator
 from penstock.errors import Origin
 from penstock.names import DatasetName, FlowName
 from penstock.pipeline.datasets import is_identifier
-from penstock.pipeline.spans import parse_span
+from penstock.spans import parse_span
 
 ROUTE_COLUMN = "_route"
 RECORD_COLUMN = "_record"
@@ -39,6 +39,16 @@ class Delivery(StrEnum):
 
     AT_MOST_ONCE = "at_most_once"
     """After a failure some records may be missing: what was begun is not begun again."""
+
+
+class Nondeterminism(StrEnum):
+    """What becomes of a flow whose rows may be others when a batch is run again."""
+
+    REFUSE = "refuse"
+    """It is not started if its rows would then be lost or written twice."""
+
+    PERSIST = "persist"
+    """Each batch is kept in files before any of it is written; run again, it is what they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +139,8 @@ class Flow:
 
     trigger: Annotated[Trigger, BeforeValidator(_as_trigger)] = field(default_factory=Continuously)
     output_mode: OutputMode = OutputMode.APPEND
-    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    nondeterministic: Nondeterminism = Nondeterminism.REFUSE
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of this flow's query alone."""
     description: str = ""

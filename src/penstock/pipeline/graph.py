@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from penstock.pipeline.datasets import Lookup, View, kind_of
+from penstock.pipeline.guarantees import Guarantee, guarantees
 from penstock.pipeline.pipeline import Pipeline
 
 
@@ -31,6 +32,8 @@ class Edge:
     source: str
     target: str
     label: str = ""
+    guarantee: Guarantee | None = None
+    """How often a row is there after a failure; None for what is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +61,18 @@ def graph_of(pipeline: Pipeline) -> Graph:
             reads = (item.source,)
         edges += [Edge(source=f"dataset:{name}", target=f"dataset:{item.name}") for name in reads]
     for flow in pipeline.flows:
+        offers = guarantees(flow, pipeline)
         edges += [
             Edge(source=f"dataset:{name}", target=f"flow:{flow.name}")
             for name in dict.fromkeys((*flow.reads, *flow.consults))
         ]
         edges += [
-            Edge(source=f"flow:{flow.name}", target=f"dataset:{name}", label=route)
+            Edge(
+                source=f"flow:{flow.name}",
+                target=f"dataset:{name}",
+                label=route,
+                guarantee=offers[name],
+            )
             for route, name in flow.targets.items()
         ]
     return Graph(nodes=tuple(nodes), edges=tuple(edges))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from penstock.names import DatasetName, FlowName, PipelineName, TopicName
+from penstock.names import DatasetName, FlowName, PipelineName, TopicName, dead_letters_topic
 from penstock.pipeline.datasets import Dataset, Lookup, Topic, View
 from penstock.pipeline.errors import UnknownFlowError
 from penstock.pipeline.flows import Flow
@@ -35,7 +35,7 @@ class Pipeline:
     @property
     def dead_letters(self) -> TopicName:
         """The topic, by its name in Kafka, for records that could not go on."""
-        return TopicName(f"{self.name}.deadletters")
+        return dead_letters_topic(self.name)
 
     def dataset(self, name: DatasetName) -> Dataset:
         """Return the dataset of that name."""

@@ -112,7 +112,7 @@ def importable(folder: Path) -> Iterator[None]:
     _forget()
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
+    _look_again(folder)
     try:
         yield
     finally:
@@ -126,6 +126,17 @@ def importable(folder: Path) -> Iterator[None]:
             for name, module in sys.modules.copy().items()  # a session may be starting meanwhile
             if name not in before and _is_below(module, folder)
         }
+
+
+def _look_again(folder: Path) -> None:
+    """Let an import see files that were written within the clock of the folder's last change.
+
+    Only of this folder: `importlib.invalidate_caches` walks through what all threads look for, and
+    fails when one of them imports meanwhile.
+    """
+    for place in list(sys.path_importer_cache):
+        if Path(place).is_relative_to(folder):
+            sys.path_importer_cache.pop(place, None)
 
 
 def _forget() -> None:

@@ -63,6 +63,7 @@ def problems_of(
         *(problem for dataset in datasets for problem in _of_dataset(dataset, known)),
         *(problem for flow in flows for problem in _of_flow(flow, known)),
         *_owned_twice(flows, known),
+        *_folders_shared(flows, known),
         *_streams_of_replaced_rows(datasets, flows, known),
     ]
 
@@ -370,6 +371,24 @@ def _owned_twice(
         if why is not None:
             names = [flow.name for flow in writers]
             yield TableOwnedTwiceError(name, flows=names, why=why, origin=writers[1].origin)
+
+
+def _folders_shared(
+    flows: Sequence[Flow], known: dict[DatasetName, Dataset]
+) -> Iterator[PenstockError]:
+    """Find plain tables that have one folder: the rows of one would be lost."""
+    written: dict[str, dict[DatasetName, Flow]] = {}
+    for flow in flows:
+        for name in flow.targets.values():
+            table = known.get(name)
+            if isinstance(table, Table) and table.path and table.format is not TableFormat.DELTA:
+                written.setdefault(table.path.rstrip("/"), {}).setdefault(name, flow)
+    for writers in written.values():
+        (first, _), *others = writers.items()
+        for name, flow in others:
+            why = f"it has the folder of table `{first}`, where the rows of one would be lost"
+            names = [writers[first].name, flow.name]
+            yield TableOwnedTwiceError(name, flows=names, why=why, origin=flow.origin)
 
 
 def _why_one_owner(table: Table, writers: Sequence[Flow]) -> str | None:

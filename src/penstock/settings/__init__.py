@@ -6,6 +6,15 @@ the nearest known one. A value may be written as `${env:NAME}` or `${file:PATH}`
 stay out of the file. Relative paths in the file start at its folder.
 """
 
+from penstock.settings.alerts import (
+    AlertSettings,
+    DeliverySettings,
+    LogDelivery,
+    MailDelivery,
+    RuleSettings,
+    TopicDelivery,
+    WebhookDelivery,
+)
 from penstock.settings.errors import (
     InvalidSettingError,
     InvalidValue,
@@ -16,10 +25,13 @@ from penstock.settings.errors import (
     UnknownSettingError,
 )
 from penstock.settings.loading import FILE_NAME, MASK, find_settings_file, load_settings, shown_conf
+from penstock.settings.masks import MaskSettings
 from penstock.settings.model import (
     DEFAULT_PLATFORM,
+    DEFAULT_PROFILE,
     DEFAULT_SCHEMAS_TOPIC,
     ClusterSettings,
+    ConsoleSettings,
     JavaSettings,
     Location,
     PipelineSettings,
@@ -34,31 +46,44 @@ from penstock.settings.model import (
     environment_variable,
     known_settings,
 )
+from penstock.settings.service_levels import Measure, ServiceLevel, shown_level
 from penstock.settings.spark_conf import OWNED as OWNED_SPARK_SETTINGS
 
 __all__ = [
     "DEFAULT_PLATFORM",
+    "DEFAULT_PROFILE",
     "DEFAULT_SCHEMAS_TOPIC",
     "FILE_NAME",
     "MASK",
     "OWNED_SPARK_SETTINGS",
+    "AlertSettings",
     "ClusterSettings",
+    "ConsoleSettings",
+    "DeliverySettings",
     "InvalidSettingError",
     "InvalidValue",
     "JavaSettings",
     "Location",
+    "LogDelivery",
+    "MailDelivery",
+    "MaskSettings",
+    "Measure",
     "MissingSettingError",
     "PipelineSettings",
     "PlatformSettings",
     "RegistrySettings",
     "Resolved",
+    "RuleSettings",
     "SecretNotFoundError",
+    "ServiceLevel",
     "Setting",
     "Settings",
     "SettingsFileError",
     "SparkSettings",
+    "TopicDelivery",
     "UnknownProfileError",
     "UnknownSettingError",
+    "WebhookDelivery",
     "default_cache_dir",
     "default_data_dir",
     "environment_variable",
@@ -66,4 +91,5 @@ __all__ = [
     "known_settings",
     "load_settings",
     "shown_conf",
+    "shown_level",
 ]

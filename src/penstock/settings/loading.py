@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SecretStr, TypeAdapter, ValidationError
 
+from penstock.settings.alerts import AlertSettings, alert_entries, load_alerts
 from penstock.settings.errors import (
     InvalidSettingError,
     InvalidValue,
@@ -18,10 +19,12 @@ from penstock.settings.errors import (
     UnknownProfileError,
     UnknownSettingError,
 )
+from penstock.settings.masks import MaskSettings, shown_masks
 from penstock.settings.model import (
     DEFAULT_PROFILE,
     ENVIRONMENT_PREFIX,
     ClusterSettings,
+    ConsoleSettings,
     JavaSettings,
     PipelineSettings,
     PlatformSettings,
@@ -36,14 +39,20 @@ from penstock.settings.model import (
     environment_variable,
     known_settings,
 )
+from penstock.settings.service_levels import ServiceLevel, shown_level
 from penstock.settings.spark_conf import is_secret
 
 FILE_NAME = "penstock.toml"
-TABLES = ("platform", "java", "spark", "pipeline", "registry")
+TABLES = ("platform", "java", "spark", "pipeline", "registry", "console")
 """Tables of the file beside the profiles."""
 
-PROFILE_TABLES = ("spark", "registry")
+PROFILE_TABLES = ("spark", "registry", "console")
 """Those of them that a profile may have too, and then wins."""
+
+MASKS = "console.masks"
+SERVICE_LEVELS = "pipeline.service_levels"
+ALERTS = "alerts"
+"""The table of alerts, in the file and in profiles; `settings/alerts.py` knows what is in it."""
 
 MASK = "********"
 
@@ -88,6 +97,7 @@ def load_settings(
         values.setdefault(key, data_location(cast("Path", values["platform.data_dir"]), name))
     cluster = _built(ClusterSettings, "", values)
     _require_sasl(cluster)
+    alerts = _alerts(document, path, str(profile.value), environ)
     return Settings(
         file=path,
         profile=str(profile.value),
@@ -97,7 +107,12 @@ def load_settings(
         spark=_built(SparkSettings, "spark.", values),
         pipeline=_built(PipelineSettings, "pipeline.", values),
         registry=_built(RegistrySettings, "registry.", values),
-        resolved=tuple(_resolved(given | {"profile": profile}, values)),
+        console=_built(ConsoleSettings, "console.", values),
+        alerts=alerts,
+        resolved=(
+            *_resolved(given | {"profile": profile}, values),
+            *_resolved_alerts(alerts, str(path)),
+        ),
     )
 
 
@@ -112,11 +127,11 @@ def _read_file(path: Path) -> dict[str, Any]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as err:
         raise SettingsFileError(path, reason=str(err)) from err
-    for name in ("profiles", *TABLES):
+    for name in ("profiles", ALERTS, *TABLES):
         _require_table(document.get(name, {}), name, path)
     for name, table in document.get("profiles", {}).items():
         _require_table(table, f"profiles.{name}", path)
-        for nested in PROFILE_TABLES:
+        for nested in (ALERTS, *PROFILE_TABLES):
             _require_table(table.get(nested, {}), f"profiles.{name}.{nested}", path)
     known = _known_places(document)
     unknown = [key for key in _keys(document) if key not in known]
@@ -128,8 +143,9 @@ def _read_file(path: Path) -> dict[str, Any]:
 def _known_places(document: Mapping[str, Any]) -> set[str]:
     """Return the dotted names of all that may stand in the file."""
     profiles = {DEFAULT_PROFILE, *document.get("profiles", {})}
-    places = {"profile", "profiles", *TABLES}
-    places |= {f"profiles.{name}.{nested}" for name in profiles for nested in PROFILE_TABLES}
+    places = {"profile", "profiles", ALERTS, *TABLES}
+    nested_tables = (ALERTS, *PROFILE_TABLES)
+    places |= {f"profiles.{name}.{nested}" for name in profiles for nested in nested_tables}
     for item in known_settings():
         places |= {place for name in profiles for place in _places(item.key, name)}
     return places
@@ -169,7 +185,8 @@ def _from_file(document: Mapping[str, Any], path: Path | None, profile: str) -> 
         return {}
     chosen = document.get("profiles", {}).get(profile, {})
     tables = {f"{name}.": document.get(name, {}) for name in TABLES}
-    tables[""] = {name: value for name, value in chosen.items() if name not in PROFILE_TABLES}
+    nested_tables = (ALERTS, *PROFILE_TABLES)
+    tables[""] = {name: value for name, value in chosen.items() if name not in nested_tables}
     for name in PROFILE_TABLES:
         tables[f"{name}."] = _merged(tables[f"{name}."], chosen.get(name, {}))
     return {
@@ -289,6 +306,21 @@ def _dereferenced(key: str, given: _Given, environ: Mapping[str, str]) -> object
     raise SecretNotFoundError(key, reference=value, source=given.source)
 
 
+def _alerts(
+    document: Mapping[str, Any], path: Path | None, profile: str, environ: Mapping[str, str]
+) -> AlertSettings:
+    if path is None:
+        return AlertSettings()
+    folder = path.parent
+
+    def dereferenced(key: str, value: object) -> object:
+        given = _Given(value=value, source=str(path), folder=folder)
+        return _dereferenced(key, given, environ)
+
+    nearer = document.get("profiles", {}).get(profile, {}).get(ALERTS, {})
+    return load_alerts(document.get(ALERTS, {}), nearer, path=path, dereferenced=dereferenced)
+
+
 def _built(table: type[Table], prefix: str, values: Mapping[str, object]) -> Table:
     """Return the settings of one table; what was not given takes its default."""
     names = get_type_hints(table)
@@ -320,9 +352,19 @@ def _resolved(given: Mapping[str, _Given], values: Mapping[str, object]) -> Iter
         )
 
 
+def _resolved_alerts(alerts: AlertSettings, source: str) -> Iterator[Resolved]:
+    for key, value in alert_entries(alerts):
+        secret = isinstance(value, SecretStr)
+        yield Resolved(key=key, value=MASK if secret else value, source=source, secret=secret)
+
+
 def _shown(setting: Setting, value: object) -> object:
     if setting.is_conf and value:
         return shown_conf(cast("Mapping[str, str]", value))
+    if setting.key == MASKS:
+        return shown_masks(cast("tuple[MaskSettings, ...]", value or ()))
+    if setting.key == SERVICE_LEVELS:
+        return tuple(map(shown_level, cast("tuple[ServiceLevel, ...]", value or ())))
     return MASK if setting.secret and value is not None else value
 
 

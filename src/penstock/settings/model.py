@@ -8,12 +8,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, NewType, get_args, get_origin, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from penstock.names import PipelineName, PlatformName, TopicName
+from penstock.settings.alerts import AlertSettings
+from penstock.settings.masks import Masks
+from penstock.settings.service_levels import ServiceLevels
 from penstock.settings.spark_conf import SparkConf
 
 ENVIRONMENT_PREFIX = "PENSTOCK_"
@@ -66,6 +70,20 @@ def _web_address(url: str | None) -> str | None:
     return url.rstrip("/") if url else url
 
 
+def _brokers_addresses(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        if not re.fullmatch(r"\d+=https?://[^\s@]+", entry):
+            reason = f"`{entry}` is not like `1=http://kafka-1:7071/metrics`"
+            raise ValueError(reason)
+    return entries
+
+
+def _networks(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        ip_network(entry)
+    return entries
+
+
 def _listed(value: object) -> object:
     """Let a list be written as text with commas, as in an environment variable."""
     if isinstance(value, str):
@@ -111,6 +129,15 @@ class ClusterSettings:
     request_timeout_seconds: Annotated[
         float, Field(gt=0, le=3600, description="how long one request may take")
     ] = 10.0
+    broker_metrics: Annotated[
+        tuple[str, ...] | None,
+        BeforeValidator(_listed),
+        AfterValidator(_brokers_addresses),
+        Field(
+            description="`1=http://kafka-1:7071/metrics`, …: the JMX exporter of each broker; "
+            "unset: those of the local platform"
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +231,18 @@ class PipelineSettings:
     ] = 600.0
     health_port: Annotated[
         int | None,
-        Field(ge=0, le=65535, description="serves `/health` and `/ready`; 0: any free one"),
+        Field(
+            ge=0, le=65535, description="serves `/health`, `/ready` and `/metrics`; 0: any free one"
+        ),
     ] = None
     health_host: Annotated[
         str,
         Field(min_length=1, description="the address to serve them on; a container: `0.0.0.0`"),
     ] = "127.0.0.1"
+    service_levels: Annotated[
+        ServiceLevels,
+        Field(description="what the pipeline promises: tables `[[pipeline.service_levels]]`"),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +298,42 @@ class RegistrySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleSettings:
+    """The web console: the keys of `[console]`; those of `[profiles.NAME.console]` win."""
+
+    port: Annotated[
+        int | None,
+        Field(ge=0, le=65535, description="to serve on; 0: any free one; unset: 8090 if free"),
+    ] = None
+    host: Annotated[
+        str, Field(min_length=1, description="the address to serve on; others need `console.users`")
+    ] = "127.0.0.1"
+    users: Annotated[
+        ExistingFile | None,
+        Field(description="who may enter, and as what: lines from `penstock console user`"),
+    ] = None
+    certificate: Annotated[
+        ExistingFile | None, Field(description="PEM file to serve HTTPS with; unset: HTTP")
+    ] = None
+    key: Annotated[
+        ExistingFile | None, Field(description="PEM file with the private key of the certificate")
+    ] = None
+    https_proxies: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_listed),
+        AfterValidator(_networks),
+        Field(
+            description="addresses of proxies that serve HTTPS in front of it and say in "
+            "`X-Forwarded-For` who asks"
+        ),
+    ] = ()
+    masks: Annotated[
+        Masks,
+        Field(description="what of records only some may see: tables `[[console.masks]]`"),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     """One setting with its value, ready to show, and where the value came from."""
 
@@ -286,6 +355,8 @@ class Settings:
     spark: SparkSettings
     pipeline: PipelineSettings
     registry: RegistrySettings
+    console: ConsoleSettings
+    alerts: AlertSettings
     resolved: tuple[Resolved, ...]
 
 
@@ -327,6 +398,7 @@ def known_settings() -> tuple[Setting, ...]:
         *_settings_of(SparkSettings, "spark."),
         *_settings_of(PipelineSettings, "pipeline."),
         *_settings_of(RegistrySettings, "registry."),
+        *_settings_of(ConsoleSettings, "console."),
     )
 
 
@@ -339,7 +411,7 @@ def _settings_of(table: type, prefix: str) -> Iterator[Setting]:
         yield Setting(
             key=prefix + item.name,
             description=described.description,
-            default=None if item.default is MISSING else item.default,
+            default=None if item.default is MISSING or item.default == () else item.default,
             annotation=annotation,
             secret=SecretStr in kinds,
             is_path=Path in kinds,

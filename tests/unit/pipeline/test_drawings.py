@@ -25,10 +25,10 @@ ps.table("history")
 @ps.view
 def lines(iprecord, inbox): ...
 
-@ps.flow(into={"hit": "fraudip", "maybe": "suspects"})
+@ps.flow(into={"hit": "fraudip", "maybe": "suspects"}, delivery="exactly_once")
 def find(iprecord, blocked): ...
 
-@ps.flow(into="fraudcounts", output_mode="update")
+@ps.flow(into="fraudcounts", output_mode="update", delivery="at_most_once")
 def count(fraudip, iprecord): ...
 
 @ps.flow(into="history")
@@ -64,12 +64,12 @@ def test_the_text_is_a_tree_that_follows_the_data(tmp_path: Path) -> None:
 iprecord (topic)
 ├─▶ lines (view)
 │   └─▶ land()
-│       └─▶ history (table)
+│       └─▶ history (table), exactly once
 ├─▶ find()
-│   ├─ hit ─▶ fraudip (topic)
+│   ├─ hit ─▶ fraudip (topic), exactly once
 │   │   └─▶ count()
-│   │       └─▶ fraudcounts (topic)
-│   └─ maybe ─▶ suspects (topic)
+│   │       └─▶ fraudcounts (topic), at most once
+│   └─ maybe ─▶ suspects (topic), exactly once
 └─▶ [count]
 blocked (lookup)
 └─▶ [find]
@@ -81,13 +81,14 @@ inbox (watched folder)
 
 
 def test_a_graph_without_joins_needs_no_brackets(tmp_path: Path) -> None:
-    text = 'ps.topic("a")\nps.topic("b")\n@ps.flow(into="b")\ndef copy(a): ...\n'
+    topics = 'ps.topic("a")\nps.topic("b")\n'
+    text = f'{topics}@ps.flow(into="b", delivery="at_least_once")\ndef copy(a): ...\n'
     assert as_text(graph_of(declared(tmp_path, text))) == (
-        "a (topic)\n└─▶ copy()\n    └─▶ b (topic)"
+        "a (topic)\n└─▶ copy()\n    └─▶ b (topic), at least once"
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graphs())
 def test_the_text_draws_every_node_once_and_names_it_for_every_pair(graph: Graph) -> None:
     shown = as_text(graph).replace("[name] is drawn where the last of its inputs is", "")
@@ -98,7 +99,7 @@ def test_the_text_draws_every_node_once_and_names_it_for_every_pair(graph: Graph
     assert shown.count("[") == len(pairs) - len(fed)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graphs())
 def test_boxes_never_overlap_and_stay_inside(graph: Graph) -> None:
     layout = lay_out(graph)
@@ -121,7 +122,7 @@ def test_boxes_never_overlap_and_stay_inside(graph: Graph) -> None:
     assert (overlapping, outside) == ([], [])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graphs())
 def test_edges_run_from_left_to_right_from_box_to_box(graph: Graph) -> None:
     layout = lay_out(graph)
@@ -136,7 +137,7 @@ def test_edges_run_from_left_to_right_from_box_to_box(graph: Graph) -> None:
         assert edge.points[-1].y == target.top + target.height / 2
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graphs())
 def test_the_svg_has_every_node_and_every_edge(graph: Graph) -> None:
     root = ET.fromstring(as_svg(graph, title="Pipeline <shop>"))  # noqa: S314 - our own text

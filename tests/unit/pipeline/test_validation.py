@@ -132,6 +132,26 @@ def keep_shipped(shipped): ...
             )
         ],
     ),
+    "two plain tables in one folder": (
+        """
+ps.table("archive", format="parquet", path="data/all")
+ps.table("attic", format="parquet", path="data/all/")
+
+@ps.flow(into="archive")
+def keep_orders(orders): ...
+
+@ps.flow(into="attic")  # here
+def keep_shipped(shipped): ...
+""",
+        [
+            (
+                "PEN-107",
+                "table `attic` is written by the flows `keep_orders`, `keep_shipped`, but it has "
+                "the folder of table `archive`, where the rows of one would be lost",
+                "let one flow write it, or make it a Delta table to which all append",
+            )
+        ],
+    ),
     "two owners, one of which replaces the table": (
         """
 ps.table("archive")

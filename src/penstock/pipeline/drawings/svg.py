@@ -67,6 +67,52 @@ def as_svg(graph: Graph, *, title: str) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
 
 
+def as_part(graph: Graph, *, title: str, links: Mapping[str, str], told: Mapping[str, str]) -> str:
+    """Return the drawing as a part of a page whose style sheet has its looks.
+
+    Args:
+        graph: an acyclic graph; the labels of its edges are shown.
+        title: names it for screen readers.
+        links: where the boxes of nodes lead, by id.
+        told: what stands in a box below its name instead of its kind, by id.
+    """
+    layout = lay_out(graph)
+    root = ET.Element(
+        "svg",
+        {
+            "viewBox": f"0 0 {layout.width:g} {layout.height:g}",
+            "width": f"{layout.width:g}",
+            "height": f"{layout.height:g}",
+            "role": "group",
+            "aria-label": title,
+        },
+    )
+    ET.SubElement(root, "desc").text = _described(graph)
+    _add_arrow(root)
+    edges = ET.SubElement(root, "g")
+    for edge in layout.edges:
+        _draw_edge(edges, edge)
+    nodes = ET.SubElement(root, "g")
+    for placed in layout.nodes:
+        link = links.get(placed.node.id)
+        parent = nodes if link is None else ET.SubElement(nodes, "a", href=link)
+        _draw_node(parent, placed, told.get(placed.node.id))
+    for edge in layout.edges:
+        if edge.label:
+            _draw_label(nodes, edge)
+    return ET.tostring(root, encoding="unicode", xml_declaration=False)
+
+
+def _add_arrow(root: ET.Element) -> None:
+    marker = ET.SubElement(
+        ET.SubElement(root, "defs"),
+        "marker",
+        {"id": "arrow", "viewBox": "0 0 8 8", "refX": "8", "refY": "4", "orient": "auto"}
+        | {"markerWidth": "7", "markerHeight": "7"},
+    )
+    ET.SubElement(marker, "path", {"class": "arrow", "d": "M0 0 L8 4 L0 8 Z"})
+
+
 def _root(layout: Layout, graph: Graph, title: str) -> ET.Element:
     root = ET.Element(
         "svg",
@@ -82,13 +128,7 @@ def _root(layout: Layout, graph: Graph, title: str) -> ET.Element:
     ET.SubElement(root, "title", id="title").text = title
     ET.SubElement(root, "desc", id="description").text = _described(graph)
     ET.SubElement(root, "style").text = _style()
-    marker = ET.SubElement(
-        ET.SubElement(root, "defs"),
-        "marker",
-        {"id": "arrow", "viewBox": "0 0 8 8", "refX": "8", "refY": "4", "orient": "auto"}
-        | {"markerWidth": "7", "markerHeight": "7"},
-    )
-    ET.SubElement(marker, "path", {"class": "arrow", "d": "M0 0 L8 4 L0 8 Z"})
+    _add_arrow(root)
     ET.SubElement(root, "rect", {"class": "page", "width": "100%", "height": "100%"})
     return root
 
@@ -154,14 +194,16 @@ def _draw_label(parent: ET.Element, edge: PlacedEdge) -> None:
     ET.SubElement(parent, "text", {"class": "label"} | place).text = edge.label
 
 
-def _draw_node(parent: ET.Element, placed: PlacedNode) -> None:
+def _draw_node(parent: ET.Element, placed: PlacedNode, told: str | None = None) -> None:
     node = placed.node
     group = ET.SubElement(parent, "g", {"class": _class_of(node), "data-node": node.id})
     ET.SubElement(group, "title").text = f"{node.detail} {node.name}"
     for css, path in _SHAPES.get(node.detail, _sheet)(placed):
         ET.SubElement(group, "path", {"class": css, "d": path})
-    center, top = placed.left + placed.width / 2, placed.top
-    for css, text, y in (("name", node.name, top + 21), ("detail", node.detail, top + 36)):
+    mouth = _CAP if node.detail == "topic" else 0  # no text belongs there
+    center, top = placed.left + (placed.width - mouth) / 2, placed.top
+    detail = told or node.detail
+    for css, text, y in (("name", node.name, top + 21), ("detail", detail, top + 36)):
         ET.SubElement(group, "text", {"class": css, "x": f"{center:g}", "y": f"{y:g}"}).text = text
 
 

@@ -32,9 +32,12 @@ class _Tree:
     def __init__(self, graph: Graph) -> None:
         self._nodes = {node.id: node for node in graph.nodes}
         self._feeds = feeds(graph.edges)
+        self._guarantees: dict[tuple[str, str], str] = {}
         self._labels: dict[tuple[str, str], list[str]] = {}
         for edge in graph.edges:
             self._labels.setdefault((edge.source, edge.target), []).append(edge.label)
+            if edge.guarantee is not None:
+                self._guarantees[edge.source, edge.target] = f", {edge.guarantee}"
         self.home = _homes(graph)
 
     def roots(self) -> Iterator[str]:
@@ -50,11 +53,12 @@ class _Tree:
             last = target == targets[-1]
             label = " ".join(filter(None, self._labels[name, target]))
             arm = f"{'└' if last else '├'}─{f' {label} ─' if label else ''}▶ "
+            offered = self._guarantees.get((name, target), "")
             if self.home[target] == name:
-                yield f"{indent}{arm}{_shown(self._nodes[target])}"
+                yield f"{indent}{arm}{_shown(self._nodes[target])}{offered}"
                 yield from self.lines(target, f"{indent}{' ' if last else '│'}   ")
             else:
-                yield f"{indent}{arm}[{self._nodes[target].name}]"
+                yield f"{indent}{arm}[{self._nodes[target].name}]{offered}"
 
 
 def _homes(graph: Graph) -> Mapping[str, str]:
