@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from penstock.delivery.history import HistoryWriter
 from penstock.engine.batch import BoundedResult, bounded_run
 from penstock.engine.context import PipelineContext
 from penstock.engine.events import BatchFinished, PipelineEvent
@@ -19,7 +20,16 @@ from penstock.engine.storage import Storage
 from penstock.engine.tables import TableLocations
 from penstock.kafka import Admin
 from penstock.names import DatasetName, FlowName, PipelineName, TopicName
-from penstock.pipeline import AvailableNow, Delivery, Flow, OutputMode, Pipeline, Topic
+from penstock.pipeline import (
+    AvailableNow,
+    Delivery,
+    Flow,
+    Nondeterminism,
+    OutputMode,
+    Pipeline,
+    Table,
+    Topic,
+)
 from support.contracts import contracts_at
 from support.declared import ORIGIN
 from support.producing import Sent, send
@@ -39,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class FlowLab:
-    """A pipeline of one flow, `flow`, with its checkpoint in a folder of the test."""
+    """A pipeline of one flow, called `flow`, with its checkpoint in a folder of the test."""
 
     spark: SparkSession
     kafka: KafkaCluster
@@ -64,6 +74,11 @@ class FlowLab:
     def ledger(self) -> Ledger:
         """What the lanes of the flow have written, over all of its starts."""
         return Ledger(self.kafka.connection)
+
+    @cached_property
+    def history(self) -> HistoryWriter:
+        """Where the batches of the flow are noted."""
+        return HistoryWriter(self.kafka.connection)
 
     @property
     def root(self) -> Path:
@@ -95,25 +110,31 @@ class FlowLab:
         self,
         function: Callable[..., DataFrame],
         *datasets: Dataset,
-        into: Topic,
+        into: Topic | Table | Mapping[str, Topic | Table],
         trigger: Trigger | None = None,
         mode: OutputMode = OutputMode.APPEND,
         conf: Mapping[str, str] | None = None,
         delivery: Delivery = Delivery.AT_LEAST_ONCE,
+        nondeterministic: Nondeterminism = Nondeterminism.REFUSE,
+        name: str = "flow",
     ) -> FlowQuery:
         """Return a start of the flow, which is not started yet; reads what there is and ends."""
+        targets = {"": into} if isinstance(into, Topic | Table) else into
         flow = Flow(
-            name=FlowName("flow"),
+            name=FlowName(name),
             origin=ORIGIN,
             function=function,
             reads=tuple(dataset.name for dataset in datasets),
-            targets={"": into.name},
+            targets={route: target.name for route, target in targets.items()},
             output_mode=mode,
             delivery=delivery,
+            nondeterministic=nondeterministic,
             conf=conf or {},
         )
         return FlowQuery(
-            flow, self._context(flow, (*datasets, into)), trigger=trigger or AvailableNow()
+            flow,
+            self._context(flow, (*datasets, *targets.values())),
+            trigger=trigger or AvailableNow(),
         )
 
     def run(
@@ -188,6 +209,7 @@ class FlowLab:
             lookups=lookups,
             contracts=self.contracts,
             ledger=self.ledger,
+            history=self.history,
             quarantine=self.worker,
             conf=self.conf,
             notify=self.events.append,
@@ -198,6 +220,7 @@ class FlowLab:
         self.worker.close()
         self.contracts.close()
         self.ledger.close()
+        self.history.close(10)
 
     def _context(self, flow: Flow, datasets: tuple[Dataset, ...]) -> PipelineContext:
         pipeline = Pipeline(

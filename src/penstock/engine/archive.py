@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 DUMP_TIMEOUT_SECONDS = 900
 """On an idle machine it takes one minute; at the lowest priority it may have to wait for others."""
 
-FINISHED_BATCH = "org/apache/spark/sql/execution/streaming/checkpointing/CommitMetadata"
-"""In the list of a driver that has finished a batch; earlier lists lack what makes starts slow."""
+LATE_CLASSES = frozenset(
+    {
+        "org/apache/spark/sql/execution/python/MapInArrowExec",
+        "org/apache/spark/sql/execution/streaming/checkpointing/CommitMetadata",
+    }
+)
+"""In the list of a driver that has called Python workers and finished a batch; lists without them
+lack what makes starts slow."""
 
 _DUMP_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -48,7 +54,7 @@ def make_later(archive: ClassArchive, class_list: Path, java: Sequence[str]) -> 
         class_list: what a JVM has loaded; is removed in the end.
         java: the command line of that JVM up to and with its class path.
     """
-    if not _has_finished_batch(class_list):
+    if not _is_complete(class_list):
         class_list.unlink(missing_ok=True)
         return
     maker = [sys.executable, "-m", __name__, str(archive.path), str(class_list), *java]
@@ -94,13 +100,13 @@ def _dumped(recording: Path, class_list: Path, java: Sequence[str]) -> bool:
     return done.returncode == 0
 
 
-def _has_finished_batch(class_list: Path) -> bool:
+def _is_complete(class_list: Path) -> bool:
     try:
         lines = class_list.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
     # A line has the name of a class, and then where it came from.
-    return any(line.partition(" ")[0] == FINISHED_BATCH for line in lines)
+    return {line.partition(" ")[0] for line in lines} >= LATE_CLASSES
 
 
 def main(arguments: Sequence[str]) -> None:

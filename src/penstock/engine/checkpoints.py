@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -67,6 +68,11 @@ class BatchPlan:
         """The settings that the checkpoint has frozen."""
         return {str(key): str(value) for key, value in json.loads(self.metadata)["conf"].items()}
 
+    @property
+    def began(self) -> datetime:
+        """When the batch was planned, by the clock of its driver."""
+        return datetime.fromtimestamp(json.loads(self.metadata)["batchTimestampMs"] / 1000, UTC)
+
     def offsets(self, source: DatasetName) -> Offsets:
         """Return where the batch ends in a topic; empty when the source is not in the plan."""
         return parse_offsets(self.sources.get(source))
@@ -97,7 +103,7 @@ class CheckpointFolder:
         Raises:
             DamagedCheckpointError: a file is missing or does not hold what belongs there.
         """
-        planned, committed = self.last_planned(), self.last_committed()
+        planned, committed = self.newest_batches()
         if planned is None and committed is None:
             return
         if self.query_id() is None:
@@ -132,6 +138,10 @@ class CheckpointFolder:
     def last_committed(self) -> int | None:
         """Return the newest batch that was committed, None before the first."""
         return max(self._batches("commits"), default=None)
+
+    def newest_batches(self) -> tuple[int | None, int | None]:
+        """Return the newest batches that were planned and committed."""
+        return self.last_planned(), self.last_committed()
 
     def committed_after(self, batch_id: int | None) -> tuple[int, ...]:
         """Return the committed batches after a batch (None: all) whose plans are still there."""

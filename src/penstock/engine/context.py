@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from penstock.delivery.history import HistoryWriter
     from penstock.engine.contracts.binding import Contracts
     from penstock.engine.events import Notify
     from penstock.engine.exactly_once.sink import Ledger
@@ -38,6 +39,7 @@ class PipelineContext:
     lookups: Lookups
     contracts: Contracts
     ledger: Ledger
+    history: HistoryWriter
     quarantine: QuarantineWorker
     conf: Mapping[str, str]
     """What the user set in `spark.conf`."""

@@ -5,7 +5,8 @@ again and has grown past the old offsets looks like the same topic. So topic ids
 compared with the certificate and the checkpoint. What is missing is an error with counts, unless
 the topic is declared with `on_data_loss="continue"`: then the checkpoint is moved to what Kafka
 still has. A planned batch is not dropped but shortened, and keeps its id: a sink that has written
-it already would take a different batch of the same id for the same one.
+it already would take a different batch of the same id for the same one. What lanes have written of
+it is noted first (`exactly_once/losses.py`).
 
 Counts come from offsets, which bound the number of records from above.
 """

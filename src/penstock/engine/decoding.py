@@ -49,7 +49,24 @@ CORRUPT_COLUMN = "__corrupt"
 """The text that Spark's own parsers could not read."""
 
 METRIC_PREFIX = "penstock_"
-"""Before the name of a dataset: what a batch observed of it (`read`, `undecodable`)."""
+"""Before the name of a dataset: what a batch observed of it.
+
+These are `undecodable`; `partitions`: how many were read of each; `first` and `last`: the oldest
+and the newest timestamp in microseconds since 1970; `sampled`: timestamps by `SAMPLED_SHARES`.
+"""
+
+SAMPLED_SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
+"""A batch tells before which moments these shares of its records were stamped."""
+
+MOST_PARTITIONS = 4096
+"""Of a topic whose records are counted by partition. A histogram is exact while it has no more
+values than bars, and costs the same for any number; an aggregate for each partition would not."""
+
+_SAMPLED = "__sampled"
+_SAMPLE_MASK = 63
+"""Of so many and one records, one is looked at for percentiles: by its offset, which is free."""
+
+_PERCENTILE_ACCURACY = 1000
 
 _VALUE, _KEY = "__value", "__key"
 _PLACE = ("partition", "offset", "timestamp", "headers")
@@ -139,13 +156,32 @@ def lines_with_reason(lines: DataFrame, format_: Text | Json | Csv) -> DataFrame
 
 
 def counted(decoded: DataFrame, name: DatasetName) -> DataFrame:
-    """Return the good rows of `decoded`; each batch tells how many were read and how many bad."""
-    observed = decoded.observe(
-        f"{METRIC_PREFIX}{name}",
-        F.count(BAD_COLUMN).alias("undecodable"),
-        F.count(F.lit(1)).alias("read"),
-    )
-    return observed.where(F.col(BAD_COLUMN).isNull()).drop(BAD_COLUMN)
+    """Return the good rows of `decoded`; each batch tells what `METRIC_PREFIX` lists."""
+    counts = [F.count(BAD_COLUMN).alias("undecodable")]
+    if "partition" in decoded.columns:  # lines of files have none
+        bars = F.histogram_numeric("partition", F.lit(MOST_PARTITIONS))
+        counts += [bars.alias("partitions"), *_times()]
+        decoded = decoded.withColumn(_SAMPLED, _sampled())
+    observed = decoded.observe(f"{METRIC_PREFIX}{name}", *counts)
+    return observed.where(F.col(BAD_COLUMN).isNull()).drop(BAD_COLUMN, _SAMPLED)
+
+
+def _sampled() -> Column:
+    """Return the timestamp of a few records, null for most.
+
+    A column, because Spark compiles columns; what `observe` computes, it interprets per record.
+    """
+    is_chosen = F.col("offset").bitwiseAND(F.lit(_SAMPLE_MASK)) == 0
+    return F.when(is_chosen, F.unix_micros("timestamp"))
+
+
+def _times() -> list[Column]:
+    shares = F.percentile_approx(_SAMPLED, list(SAMPLED_SHARES), _PERCENTILE_ACCURACY)
+    return [
+        F.unix_micros(F.min("timestamp")).alias("first"),
+        F.unix_micros(F.max("timestamp")).alias("last"),
+        shares.alias("sampled"),
+    ]
 
 
 def decoder_of(format_: RecordFormat) -> Decoder:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from penstock.errors import PenstockError
 from penstock.kafka import TopicPartition
 from penstock.names import DatasetName, FlowName, Offset, Subject, TopicName
+from penstock.pipeline import Guarantee
 
 Offsets = Mapping[TopicPartition, Offset]
 
@@ -28,12 +29,29 @@ class FailureClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordTimes:
+    """The timestamps of the records that one batch read from one topic."""
+
+    first: datetime
+    last: datetime
+    shares: Mapping[float, datetime] = field(default_factory=dict)
+    """Before which moment a share of the records was stamped, by a sample of them; empty when a
+    small batch has none in the sample."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
     """What one batch read from one topic; `start` is empty in the very first batch."""
 
     dataset: DatasetName
     start: Offsets
     end: Offsets
+    rows: Mapping[TopicPartition, int] | None = None
+    """Records that were read, undecodable ones too; None when nobody counted. Offsets only bound
+    them: transactions and compaction leave gaps."""
+
+    times: RecordTimes | None = None
+    """None when nothing was read, and in real time, where records do not wait for their batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +75,9 @@ class FlowStarted:
     resumed_batch: int | None
     reads: tuple[SubjectRead, ...] = ()
     """Empty where it reads no registry formats, and where its use could not be found out."""
+
+    writes: Mapping[DatasetName, Guarantee] = field(default_factory=dict)
+    """What it offers each of its targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +110,23 @@ class BatchFinished:
     refused_rows: int = 0
     """Rows that no topic takes, which are dead letters and not among `output_rows`."""
 
+    produced: int | None = None
+    """Rows that the flow's function returned, refused ones too; None when nobody counted."""
+
+    written: Mapping[str, int] = field(default_factory=dict)
+    """Records by topic, dead letters too, and rows by table or sink; as far as they are known."""
+
+    is_stateful: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowPlanned:
+    """What Spark does for `flow`, told once per start, after its first batch."""
+
+    flow: FlowName
+    at: datetime
+    plan: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowIdle:
@@ -107,6 +145,11 @@ class FlowLag:
     records: int | None
     seconds: float | None
     by_partition: Mapping[TopicPartition, int]
+    held_records: int | None = 0
+    """How many of `records` are behind an open transaction, where `flow` cannot read yet."""
+
+    held_since: datetime | None = None
+    """When the first of them was written, if the same transaction was open a moment before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +253,7 @@ class KafkaBack:
 PipelineEvent = (
     FlowStarted
     | BatchFinished
+    | FlowPlanned
     | FlowIdle
     | FlowLag
     | DeadLettersWritten

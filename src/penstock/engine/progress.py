@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -22,10 +23,11 @@ from pyspark.sql.streaming.listener import (
 )
 
 from penstock.engine.checkpoints import offsets_of
-from penstock.engine.decoding import METRIC_PREFIX
-from penstock.engine.events import BatchFinished, FlowIdle, SourceProgress
-from penstock.engine.writing import OUTPUT_METRIC, REFUSED_METRIC
-from penstock.names import DatasetName, FlowName, TopicName
+from penstock.engine.decoding import METRIC_PREFIX, MOST_PARTITIONS, SAMPLED_SHARES
+from penstock.engine.events import BatchFinished, FlowIdle, RecordTimes, SourceProgress
+from penstock.engine.writing import OUTPUT_METRIC, REFUSED_METRIC, TARGET_PREFIX
+from penstock.kafka import TopicPartition
+from penstock.names import DatasetName, FlowName, Partition, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -153,6 +155,9 @@ def batch_finished(
         dropped_late=sum(operator.numRowsDroppedByWatermark for operator in operators),
         duplicates=sum(_duplicates(operator) for operator in operators),
         undecodable=_undecodable(progress),
+        produced=_observed(progress, OUTPUT_METRIC),
+        written=_written(progress),
+        is_stateful=bool(operators),
     )
 
 
@@ -165,15 +170,67 @@ def _sources(
             end = offsets_of(source["endOffset"])
             for topic in sorted({partition.topic for partition in end} & datasets.keys()):
                 yield SourceProgress(
-                    dataset=datasets[topic], start=offsets_of(source["startOffset"]), end=end
+                    dataset=datasets[topic],
+                    start=offsets_of(source["startOffset"]),
+                    end=end,
+                    rows=_rows(progress, datasets[topic], topic),
+                    times=_times(progress, datasets[topic]),
                 )
 
 
+def _rows(
+    progress: StreamingQueryProgress, dataset: DatasetName, topic: TopicName
+) -> dict[TopicPartition, int] | None:
+    observed = _observed_of(progress, dataset)
+    if observed is None:
+        return None
+    bars = observed.get("partitions") or ()
+    if len(bars) >= MOST_PARTITIONS:
+        return None
+    rows: Counter[TopicPartition] = Counter()
+    # A partition that several tasks read has a bar for each.
+    for number, count in bars:
+        rows[TopicPartition(topic, Partition(int(number)))] += round(count)
+    return dict(rows)
+
+
+def _times(progress: StreamingQueryProgress, dataset: DatasetName) -> RecordTimes | None:
+    observed = _observed_of(progress, dataset) or {}
+    first, last = observed.get("first"), observed.get("last")
+    if first is None or last is None or first < 0:  # records of old clients have no timestamp
+        return None
+    sampled = observed.get("sampled") or ()
+    return RecordTimes(
+        first=_moment_of(first),
+        last=_moment_of(last),
+        shares={share: _moment_of(at) for share, at in zip(SAMPLED_SHARES, sampled, strict=False)},
+    )
+
+
+def _observed_of(progress: StreamingQueryProgress, dataset: DatasetName) -> dict[str, Any] | None:
+    observed = progress.observedMetrics.get(f"{METRIC_PREFIX}{dataset}")
+    return None if observed is None else observed.asDict()
+
+
+def _moment_of(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _written(progress: StreamingQueryProgress) -> dict[str, int]:
+    observed = progress.observedMetrics.get(OUTPUT_METRIC)
+    found = {} if observed is None else observed.asDict()
+    return {
+        name.removeprefix(TARGET_PREFIX): int(count or 0)
+        for name, count in found.items()
+        if name.startswith(TARGET_PREFIX)
+    }
+
+
 def _output_rows(progress: StreamingQueryProgress) -> int | None:
-    if progress.sink.numOutputRows >= 0:
-        return progress.sink.numOutputRows - (_observed(progress, REFUSED_METRIC) or 0)
+    counted = progress.sink.numOutputRows
     # Sinks that do not count: their rows are observed.
-    return _observed(progress, OUTPUT_METRIC)
+    rows = counted if counted >= 0 else _observed(progress, OUTPUT_METRIC)
+    return None if rows is None else rows - (_observed(progress, REFUSED_METRIC) or 0)
 
 
 def _observed(progress: StreamingQueryProgress, metric: str) -> int | None:

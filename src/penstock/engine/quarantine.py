@@ -3,8 +3,9 @@
 A batch only counts them. This module has their range read again (`dead_letters.py` does that) by a
 thread that all flows of a pipeline share, and keeps a mark beside the checkpoint: up to where a
 flow's records are known to have been looked at. After a crash everything between the mark and the
-last commit is looked at again, so a record may become a dead letter twice, but never not at all.
-For the same reason a flow stops when its dead letters cannot be written.
+last commit is looked at again. What of it had become dead letters by then is known to the ledger
+(`exactly_once/letters.py`), unless the flow delivers at least once: then a record may become a
+dead letter twice. Never not at all: a flow stops when its dead letters cannot be written.
 
 The mark holds offsets and not only a batch, because Spark forgets old batches.
 """
@@ -17,6 +18,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -25,10 +27,11 @@ from penstock.engine.events import DataLost, DeadLettersWritten
 from penstock.names import DatasetName, FlowName, Offset, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from penstock.engine.checkpoints import CheckpointFolder
     from penstock.engine.events import BatchFinished, Notify, Offsets, SourceProgress
+    from penstock.engine.exactly_once.letters import LetterLanes, LetterShare, LettersWritten
     from penstock.engine.storage import Storage
     from penstock.kafka import TopicPartition
 
@@ -149,10 +152,13 @@ class QuarantineTask:
     folders: tuple[DatasetName, ...]
     checkpoint: CheckpointFolder
     mark_file: MarkFile
-    write_records: Callable[[DatasetName, Ranges], int]
+    lanes: LetterLanes | None
+    """Write dead letters once; None: they are written at least once."""
+
+    write_records: Callable[[DatasetName, Ranges, LetterShare | None], int]
     """Writes the undecodable records of ranges of a topic; returns how many there were."""
 
-    write_lines: Callable[[DatasetName, Sequence[str]], int]
+    write_lines: Callable[[DatasetName, Sequence[str], LetterShare | None], int]
     """Writes the undecodable lines of files of a watched folder; returns how many there were."""
 
     dead_letters: TopicName
@@ -190,13 +196,21 @@ class Quarantine:
         self._reached = Mark(query_id=query_id, batch_id=committed, offsets=ends)
         if mark == self._reached:
             return
-        starts = {name: self._start(mark, name) for name in ends}
+        ahead = dict(self._ahead_of(mark, query_id))
+        starts = {
+            name: ahead[name].offsets if name in ahead else self._start(mark, name) for name in ends
+        }
         self._tell_gone(starts, ends, firsts)
         ranges = {name: ranges_between(starts[name], ends[name], firsts) for name in ends}
-        batches = checkpoint.committed_after(mark.batch_id if mark else None)
-        files = {name: self._files(name, batches) for name in self._task.folders}
-        mark = self._reached
-        self._submit(lambda: self._work(mark, self._missed(ranges, files)))
+        files = {
+            name: self._files(name, checkpoint.committed_after(_batch_of(ahead.get(name) or mark)))
+            for name in self._task.folders
+        }
+        untold = [_Written(name, found.count) for name, found in ahead.items()]
+        reached = self._reached
+        self._submit(
+            lambda: self._work(reached, chain(untold, self._missed(reached, ranges, files)))
+        )
 
     def look_at(self, batch: BatchFinished) -> None:
         """Note a finished batch; if it counted undecodable records, have them fetched."""
@@ -216,6 +230,18 @@ class Quarantine:
         self._worker.submit(lambda: self._guarded(self._save))
         return self._worker.drain(timeout_seconds=timeout_seconds)
 
+    def _ahead_of(
+        self, mark: Mark | None, query_id: str
+    ) -> Iterator[tuple[DatasetName, LettersWritten]]:
+        """Yield what was written before the mark was moved behind it, and so was told nobody."""
+        lanes = self._task.lanes
+        if lanes is None:
+            return
+        for name in (*self._task.topics, *self._task.folders):
+            found = lanes.written(name, query_id)
+            if found is not None and (mark is None or found.batch_id > mark.batch_id):
+                yield name, found
+
     def _start(self, mark: Mark | None, name: DatasetName) -> Offsets:
         known = mark.offsets.get(name) if mark else None
         return known or self._task.checkpoint.initial_offsets(name)
@@ -225,14 +251,17 @@ class Quarantine:
         return [path for paths in seen for path in paths]
 
     def _missed(
-        self, ranges: Mapping[DatasetName, Ranges], files: Mapping[DatasetName, Sequence[str]]
+        self,
+        mark: Mark,
+        ranges: Mapping[DatasetName, Ranges],
+        files: Mapping[DatasetName, Sequence[str]],
     ) -> Iterator[_Written]:
         for name, some in ranges.items():
             if some:
-                yield _Written(name, self._task.write_records(name, some))
+                yield _Written(name, self._task.write_records(name, some, self._share(name, mark)))
         for name, paths in files.items():
             if paths:
-                yield _Written(name, self._task.write_lines(name, paths))
+                yield _Written(name, self._task.write_lines(name, paths, self._share(name, mark)))
 
     def _catch_up_with_batches(self) -> None:
         """Look at all batches that have finished meanwhile, in one go, as each go is a job."""
@@ -240,19 +269,25 @@ class Quarantine:
             waiting, self._waiting = self._waiting, []
         if waiting:
             _, mark = waiting[-1]
-            self._work(mark, self._counted([batch for batch, _ in waiting]))
+            self._work(mark, self._counted(mark, [batch for batch, _ in waiting]))
 
-    def _counted(self, batches: Sequence[BatchFinished]) -> Iterator[_Written]:
+    def _counted(self, mark: Mark, batches: Sequence[BatchFinished]) -> Iterator[_Written]:
         names = {name for batch in batches for name, count in batch.undecodable.items() if count}
         for name in sorted(names):
+            share = self._share(name, mark)
             some = [batch for batch in batches if batch.undecodable.get(name)]
             if name in self._task.folders:
                 paths = self._files(name, [batch.batch_id for batch in some])
-                yield _Written(name, self._task.write_lines(name, paths))
+                yield _Written(name, self._task.write_lines(name, paths, share))
             else:
                 # What lies between two of the batches has no undecodable records.
                 start, end = self._start_of(some[0], name), _source(some[-1], name).end
-                yield _Written(name, self._task.write_records(name, ranges_between(start, end, {})))
+                ranges = ranges_between(start, end, {})
+                yield _Written(name, self._task.write_records(name, ranges, share))
+
+    def _share(self, name: DatasetName, mark: Mark) -> LetterShare | None:
+        lanes = self._task.lanes
+        return None if lanes is None else lanes.share(name, mark)
 
     def _start_of(self, batch: BatchFinished, name: DatasetName) -> Offsets:
         # Spark names no start for the first batch of a source; the checkpoint knows it.
@@ -271,7 +306,7 @@ class Quarantine:
             self._failed = True
             self._task.fail(err)
 
-    def _work(self, mark: Mark, writing: Iterator[_Written]) -> None:
+    def _work(self, mark: Mark, writing: Iterable[_Written]) -> None:
         written = list(writing)
         self._settled, self._unsaved = mark, True
         if written or time.monotonic() - self._saved_at > MARK_INTERVAL_SECONDS:
@@ -319,6 +354,10 @@ class Quarantine:
                     lost={item: count for item, count in gone.items() if item.topic == topic},
                 )
             )
+
+
+def _batch_of(done: Mark | LettersWritten | None) -> int | None:
+    return None if done is None else done.batch_id
 
 
 def _source(batch: BatchFinished, name: DatasetName) -> SourceProgress:

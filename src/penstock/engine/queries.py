@@ -16,6 +16,7 @@ import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from threading import Condition, Lock
 from typing import TYPE_CHECKING
 
@@ -48,20 +49,40 @@ from penstock.engine.events import (
     DataLost,
     DeadLettersWritten,
     FlowIdle,
+    FlowPlanned,
     FlowStarted,
 )
 from penstock.engine.exactly_once.checks import uses_lanes
-from penstock.engine.exactly_once.opening import open_lanes
+from penstock.engine.exactly_once.keeping import KeptBatches
+from penstock.engine.exactly_once.letters import LetterLanes
+from penstock.engine.exactly_once.opening import (
+    note_lanes_before_loss,
+    open_lanes,
+    retire_lanes_if_any,
+)
 from penstock.engine.failure_errors import QueryHangsError
 from penstock.engine.failures import Failure, failure_of, query_failure
+from penstock.engine.noting import BatchNotes
+from penstock.engine.plain_tables import ensure_folders_are_own
 from penstock.engine.progress import ProgressFeed, QueryEnded
 from penstock.engine.quarantine import MarkFile, Quarantine, QuarantineTask
 from penstock.engine.reading import Reader, SourceOptions, apply_flow
 from penstock.engine.real_time import slot_problem
+from penstock.engine.recounting import Recount
+from penstock.engine.second_writers import check_alone, second_writer
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.used_columns import told_subjects
-from penstock.engine.writing import start_query
-from penstock.pipeline import DataLoss, Files, Lookup, Topic
+from penstock.engine.writing import count_rows, start_query
+from penstock.pipeline import (
+    DataLoss,
+    Delivery,
+    Files,
+    Lookup,
+    Nondeterminism,
+    RealTime,
+    Topic,
+    guarantees,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,10 +92,10 @@ if TYPE_CHECKING:
 
     from penstock.engine.context import PipelineContext
     from penstock.engine.data_loss import TopicState
-    from penstock.engine.events import Offsets
+    from penstock.engine.events import Offsets, PipelineEvent
     from penstock.engine.exactly_once.sink import LaneSink
     from penstock.engine.progress import ProgressEvent
-    from penstock.kafka.lanes.ledger import Counts
+    from penstock.kafka.lanes.ledger import Written
     from penstock.names import DatasetName, TopicName
     from penstock.pipeline import Flow, Trigger
 
@@ -111,10 +132,13 @@ class FlowQuery:
         self._pipeline = context.pipeline
         self._session = context.spark.newSession()
         self.checkpoint = CheckpointFolder(context.storage, flow.name)
+        self._notes = BatchNotes(flow, context.pipeline.name, context.history, self.checkpoint)
         self._query: StreamingQuery | None = None
         self._changed, self._finishing = Condition(), Lock()
         self._batches_done = 0
-        self._written: dict[int, Counts] = {}
+        self._resumed: int | None = None
+        self._written: dict[int, Written] = {}
+        self._recounted: dict[int, tuple[int, dict[str, int]]] = {}
         """What lanes have written of batches whose end was not told yet."""
         self._ended = self._stopping = self._finished = False
         self._failure: Failure | None = None
@@ -209,7 +233,10 @@ class FlowQuery:
         for key, value in self.flow.conf.items():
             self._session.conf.set(key, value)
         self._pipeline = self._context.contracts.read_by(self._context.pipeline, self.flow)
-        self.checkpoint.check()
+        check_alone(self.checkpoint, self.flow.name)
+        ensure_folders_are_own(
+            self._session, self.flow, self._pipeline, self._context.tables, self.checkpoint
+        )
         states = look_at_topics(self._context.admin, self._topics)
         self._fit(states)
         certificate = self._certificate()
@@ -238,9 +265,9 @@ class FlowQuery:
             self._session.conf.set(SHUFFLE_PARTITIONS, str(fitting))
 
     def _run(self, states: Mapping[TopicName, TopicState]) -> None:
-        planned, committed = self.checkpoint.last_planned(), self.checkpoint.last_committed()
+        planned, self._resumed = self.checkpoint.newest_batches()
         self.lookup_versions = self._context.lookups.choose(
-            self.flow, replaying=planned != committed
+            self.flow, replaying=planned != self._resumed
         )
         reader = self._reader()
         frame = apply_flow(self.flow, reader.inputs(self.flow))
@@ -250,7 +277,7 @@ class FlowQuery:
         self._feed = ProgressFeed(self.flow.name, datasets, self._deliver, self._fail)
         self._session.streams.addListener(self._feed)
         try:
-            self._query = self._start_query(frame)
+            self._query = self._start_query(frame, reader)
         except BaseException:
             self._release()
             raise
@@ -261,13 +288,24 @@ class FlowQuery:
                 flow=self.flow.name,
                 at=datetime.now(UTC),
                 query_id=self.query_id,
-                resumed_batch=committed,
+                resumed_batch=self._resumed,
                 reads=told_subjects(frame, reader.opened, self._pipeline),
+                writes=guarantees(self.flow, self._pipeline),
             )
         )
 
-    def _start_query(self, frame: DataFrame) -> StreamingQuery:
-        contracts = self._context.contracts
+    def _start_query(self, frame: DataFrame, reader: Reader) -> StreamingQuery:
+        contracts, lanes = self._context.contracts, self._lanes(frame)
+        recount = Recount(
+            self.flow,
+            self._context.pipeline.name,
+            topics=[reader.topic(topic.name) for topic in self._topics],
+            checkpoint=self.checkpoint,
+            reader=reader,
+            history=self._context.history,
+            entries=lanes.entries() if lanes else {},
+        )
+        self._context.quarantine.submit(recount.note_what_is_missing)
         return start_query(
             frame,
             self.flow,
@@ -276,16 +314,28 @@ class FlowQuery:
             kafka=self._context.kafka,
             tables=self._context.tables,
             trigger=self._trigger,
-            lanes=self._lanes(frame),
+            lanes=lanes,
+            kept=self._kept(),
             on_error=self._note_failure,
         )
 
     def _lanes(self, frame: DataFrame) -> LaneSink | None:
         if not uses_lanes(self.flow, self._pipeline):
+            retire = partial(retire_lanes_if_any, self._pipeline, self._context)
+            self._context.quarantine.submit(retire)
             return None
         return open_lanes(
             frame, self.flow, self._pipeline, self._context, on_written=self._written.__setitem__
         )
+
+    def _kept(self) -> KeptBatches | None:
+        if self.flow.nondeterministic is not Nondeterminism.PERSIST:
+            return None
+
+        def recount(batch_id: int, rows: DataFrame) -> None:
+            self._recounted[batch_id] = count_rows(rows, self.flow, self._pipeline)
+
+        return KeptBatches(self._context.storage, self.flow.name, on_replayed=recount)
 
     @property
     def _topics(self) -> list[Topic]:
@@ -335,9 +385,10 @@ class FlowQuery:
                 continue
             if topic.on_data_loss is not DataLoss.CONTINUE:
                 raise DataLossError(self.flow.name, loss, origin=topic.origin)
+            note_lanes_before_loss(self.flow, self._pipeline, self._context)
             move_checkpoint(self.checkpoint, topic, loss)
             self._mark_file.move(self.checkpoint.query_id(), topic.name, loss.moved)
-            self._context.notify(
+            self._tell(
                 DataLost(
                     flow=self.flow.name,
                     at=datetime.now(UTC),
@@ -365,16 +416,18 @@ class FlowQuery:
 
     def _new_quarantine(self, reader: Reader) -> Quarantine:
         sources = self._context.pipeline.sources(self.flow)
+        once = self.flow.delivery is not Delivery.AT_LEAST_ONCE
         task = QuarantineTask(
             flow=self.flow.name,
             topics=tuple(topic.name for topic in self._topics),
             folders=tuple(source.name for source in sources if isinstance(source, Files)),
             checkpoint=self.checkpoint,
             mark_file=self._mark_file,
-            write_records=lambda name, ranges: write_dead_letters(reader, self.flow, name, ranges),
-            write_lines=lambda name, paths: write_file_dead_letters(reader, self.flow, name, paths),
+            lanes=LetterLanes(self.flow.name, self._context) if once else None,
+            write_records=partial(write_dead_letters, reader, self.flow),
+            write_lines=partial(write_file_dead_letters, reader, self.flow),
             dead_letters=self._context.pipeline.dead_letters,
-            notify=self._context.notify,
+            notify=self._tell,
             fail=self._fail,
         )
         return Quarantine(task, self._context.quarantine)
@@ -400,13 +453,20 @@ class FlowQuery:
         """Called by the feed's thread."""
         match event:
             case BatchFinished():
-                event = self._with_written(event)
+                written = self._written.pop(event.batch_id, None)
+                event = self._with_written(event, written)
+                if isinstance(self._trigger, RealTime):
+                    event = _without_times(event)
+                self._notes.note(event, written)
                 self._quarantine.look_at(event)
                 self._context.notify(event)
                 self._tell_refused(event)
                 with self._changed:
                     self._batches_done += 1
+                    is_first = self._batches_done == 1
                     self._changed.notify_all()
+                if is_first:
+                    self._tell_plan()
             case FlowIdle():
                 self._context.notify(event)
             case QueryEnded():
@@ -414,12 +474,39 @@ class FlowQuery:
                     self._ended = True
                     self._changed.notify_all()
 
-    def _with_written(self, batch: BatchFinished) -> BatchFinished:
-        counts = self._written.pop(batch.batch_id, None)
-        if counts is None:
+    def _tell_plan(self) -> None:
+        try:
+            plan = self._running._jsq.explainInternal(False)  # noqa: SLF001, FBT003 - PySpark prints it
+        except (PySparkException, Py4JError):  # the flow does not need it
+            logger.warning("no plan", extra={"flow": self.flow.name}, exc_info=True)
+            return
+        self._context.notify(FlowPlanned(flow=self.flow.name, at=datetime.now(UTC), plan=plan))
+
+    def _tell(self, event: PipelineEvent) -> None:
+        self._notes.note_event(event)
+        self._context.notify(event)
+
+    def _with_written(self, batch: BatchFinished, written: Written | None) -> BatchFinished:
+        """Return `batch` with what was kept, and the lanes have counted, in place of Spark's."""
+        if (recounted := self._recounted.pop(batch.batch_id, None)) is not None:
+            rows, tables = recounted
+            told = {**batch.written, **tables}
+            batch = replace(batch, produced=rows, output_rows=rows, written=told)
+        if written is None:
             return batch
-        rows = sum(count for topic, count in counts.items() if topic != self._pipeline.dead_letters)
-        return replace(batch, output_rows=rows)
+        if not written.is_whole:  # what it returned now says nothing of what is written
+            batch = replace(batch, produced=None)
+        targets = self._pipeline.targets(self.flow).values()
+        topics = {target.kafka_name for target in targets if isinstance(target, Topic)}
+        lost = self._pipeline.dead_letters
+        told = {name: 0 if name in {*topics, lost} else n for name, n in batch.written.items()}
+        told |= {str(name): count for name, count in written.counts.items()}
+        return replace(
+            batch,
+            output_rows=sum(count for name, count in told.items() if name != lost),
+            refused_rows=told.get(lost, 0),
+            written=told,
+        )
 
     def _tell_refused(self, batch: BatchFinished) -> None:
         if batch.refused_rows:
@@ -469,13 +556,27 @@ class FlowQuery:
                 )
             if self._failure is None and not self._stopping:
                 self._failure = query_failure(self.flow.name, self._running)
+            self._look_for_second_writer()
             if self._failure and isinstance(self._failure.error, UnknownSchemaIdError):
                 self._context.contracts.ask_about(self._failure.error)
             self._release()
 
+    def _look_for_second_writer(self) -> None:
+        if self._failure is not None:
+            another = second_writer(
+                self.checkpoint, self.flow.name, self._running, resumed=self._resumed
+            )
+            if another is not None:
+                self._failure = failure_of(self.flow.name, another)
+
     def _release(self) -> None:
         self._session.streams.removeListener(self._feed)
         self._feed.close()
+
+
+def _without_times(batch: BatchFinished) -> BatchFinished:
+    """Real time passes records on long before their batch ends: its end tells no latency."""
+    return replace(batch, sources=tuple(replace(source, times=None) for source in batch.sources))
 
 
 def activate_session(session: SparkSession) -> None:

@@ -28,7 +28,7 @@ from penstock.engine.schemas import struct_of
 from penstock.engine.storage import Storage
 from penstock.engine.tables import ensure_table, table_rows
 from penstock.errors import PenstockError
-from penstock.pipeline import MaterializedView, Table, TableFormat
+from penstock.pipeline import MaterializedView, Table, TableFormat, guarantees
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,11 @@ class RefreshQuery:
         except (PySparkException, Py4JError) as err:
             raise failure_of(self.flow.name, err).error from err
         started = FlowStarted(
-            flow=self.flow.name, at=datetime.now(UTC), query_id=self._id, resumed_batch=None
+            flow=self.flow.name,
+            at=datetime.now(UTC),
+            query_id=self._id,
+            resumed_batch=None,
+            writes=guarantees(self.flow, self._context.pipeline),
         )
         self._context.notify(started)
 

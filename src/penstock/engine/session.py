@@ -13,6 +13,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Self
 
@@ -28,6 +29,7 @@ from penstock.engine.errors import SessionOpenError, SparkNotOpenedError
 from penstock.engine.joined import JoinedProcess, gateway_of_parent
 from penstock.engine.masters import require_shared
 from penstock.engine.spark_settings import session_conf, session_settings, session_shape
+from penstock.errors import PenstockError
 from penstock.events import Emit, StepFinished, StepStarted, ignore
 from penstock.java import JarSet, class_archive, ensure_jars, find_java
 from penstock.settings import JavaSettings
@@ -128,7 +130,10 @@ class SparkDriver:
         self._process = self._joined() or self._started(options)
         _import_spark()
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="penstock-spark")
-        self._session: Future[SparkSession] = pool.submit(_connect, self._process, options)
+        records = self._recording is not None
+        self._session: Future[SparkSession] = pool.submit(
+            _connect, self._process, options, records=records
+        )
         pool.shutdown(wait=False)
 
     def _joined(self) -> JoinedProcess | None:
@@ -198,6 +203,18 @@ class SparkDriver:
             self._emit(StepFinished(step=STARTING))
         self.require_alive()
         return session
+
+    def warm_up_lanes(self) -> None:
+        """Get Python workers ready for the first batch of lanes, as soon as Spark is there.
+
+        Returns at once. Flows are checked and started meanwhile.
+        """
+
+        def warm_up() -> None:
+            with suppress(PenstockError):  # whoever waits for the session is told
+                _warm_up_lanes(self._session.result())
+
+        Thread(target=warm_up, name="penstock-warm-up-lanes", daemon=True).start()
 
     def application(self) -> SparkApplication:
         """Return how Spark knows this driver, waiting until it does.
@@ -301,7 +318,9 @@ def _import_spark() -> None:
     import pyspark.sql.functions  # noqa: F401
 
 
-def _connect(process: DriverProcess | JoinedProcess, options: SessionOptions) -> SparkSession:
+def _connect(
+    process: DriverProcess | JoinedProcess, options: SessionOptions, *, records: bool
+) -> SparkSession:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
@@ -323,17 +342,37 @@ def _connect(process: DriverProcess | JoinedProcess, options: SessionOptions) ->
         raise SparkNotOpenedError(
             master=options.master, last_words=process.last_words(), log_file=options.log_file
         ) from err
-    Thread(target=_warm_up, args=[session], name="penstock-warm-up", daemon=True).start()
+    warm_up = partial(_warm_up, session, records=records)
+    Thread(target=warm_up, name="penstock-warm-up", daemon=True).start()
     return session
 
 
-def _warm_up(session: SparkSession) -> None:
-    """Run a job for its own sake: the first one takes two seconds, in which flows are checked."""
+def _warm_up(session: SparkSession, *, records: bool) -> None:
+    """Run a job for its own sake: the first one takes two seconds, in which flows are checked.
+
+    Whoever `records` the classes for an archive loads those of lanes too: later starts need them.
+    """
+    with _failing_quietly():
+        session.range(2).selectExpr("sum(id)").collect()
+    if records:
+        _warm_up_lanes(session)
+
+
+def _warm_up_lanes(session: SparkSession) -> None:
+    from penstock.engine.exactly_once.warming import warm_up_lanes
+
+    with _failing_quietly():
+        warm_up_lanes(session)
+
+
+@contextmanager
+def _failing_quietly() -> Iterator[None]:
+    """Let a job that nobody asked for fail; the next one will tell."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    with suppress(Py4JError, PySparkException, OSError):  # the next job will tell
-        session.range(2).selectExpr("sum(id)").collect()
+    with suppress(Py4JError, PySparkException, OSError):
+        yield
 
 
 def _gateway(address: GatewayAddress) -> JavaGateway:

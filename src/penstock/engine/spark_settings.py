@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from penstock.engine.driver import workers_python
 from penstock.engine.masters import is_on_this_machine
 
 if TYPE_CHECKING:
@@ -151,6 +153,8 @@ def _chosen(shape: SessionShape) -> Iterator[SessionSetting]:
     yield from _tables(shape)
     if is_on_this_machine(shape.master):
         yield from _loopback()
+    if shape.master.startswith("local") and workers_python(shape.conf) == sys.executable:
+        yield from _workers()
     if shape.master.startswith(("yarn", "k8s://")):
         yield from _containers()
 
@@ -308,6 +312,14 @@ def _containers() -> Iterator[SessionSetting]:
         key="spark.executor.memoryOverhead",
         value="768m",
         reason="what a container holds beside the heap: the 256 MB of state, and Python's workers",
+    )
+
+
+def _workers() -> Iterator[SessionSetting]:
+    yield SessionSetting(
+        key="spark.python.daemon.module",
+        value="penstock.engine.worker_daemon",
+        reason="Python workers have imported what they need when they are started",
     )
 
 

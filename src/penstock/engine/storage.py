@@ -113,15 +113,22 @@ class Storage:
             StorageError: it cannot be written.
         """
         with self._explained("write", self.path(name)):
-            manager, path = self._manager(), self._path(name)
-            manager.mkdirs(path.getParent())
-            stream = manager.createAtomic(path, True)  # noqa: FBT003 - Java has no names here
+            self._write(name, content, True)  # noqa: FBT003 - as Java has it
+
+    def create_text(self, name: str, text: str) -> bool:
+        """Write a text file if there is none of that name; return whether there was none.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        with self._explained("create", self.path(name)):
             try:
-                stream.write(bytearray(content))
-                stream.close()
+                self._write(name, text.encode(), False)  # noqa: FBT003 - as Java has it
             except Py4JJavaError:
-                stream.cancel()
-                raise
+                if not self.exists(name):
+                    raise
+                return False
+            return True
 
     def names(self, folder: str) -> tuple[str, ...]:
         """Return the names in a folder, in order and without hidden ones; none if it is absent.
@@ -153,6 +160,17 @@ class Storage:
         """
         with self._explained("look for", self.path(name)):
             return bool(self._manager().exists(self._path(name)))
+
+    def _write(self, name: str, content: bytes, replaces: bool) -> None:  # noqa: FBT001 - as Java has it
+        manager, path = self._manager(), self._path(name)
+        manager.mkdirs(path.getParent())
+        stream = manager.createAtomic(path, replaces)
+        try:
+            stream.write(bytearray(content))
+            stream.close()
+        except Py4JJavaError:
+            stream.cancel()
+            raise
 
     def _qualified(self, root: str) -> str:
         with self._explained("use", root):

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _ORDER, _LAST = "__order", "__last"
 _CREATING = Lock()
 
+_MERGE_ID = "spark.databricks.delta.write.txnAppId"
+_MERGE_VERSION = "spark.databricks.delta.write.txnVersion"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLocations:
@@ -126,7 +129,7 @@ def write_rows(
     rows = table_rows(frame, table)
     ensure_table(frame.sparkSession, table, path, rows.schema)
     if table.key and mode is not OutputMode.COMPLETE:
-        _merge(last_per_key(frame, table), table, path)
+        _merge(last_per_key(frame, table), table, path, identity)
         return
     writer = rows.write.format(table.format).partitionBy(*table.partition_by)
     if identity is not None and table.format is TableFormat.DELTA:
@@ -153,16 +156,22 @@ def _order(frame: DataFrame) -> Column:
     return F.monotonically_increasing_id()
 
 
-def _merge(rows: DataFrame, table: Table, path: str) -> None:
+def _merge(rows: DataFrame, table: Table, path: str, identity: BatchIdentity | None) -> None:
     spark, view = rows.sparkSession, f"penstock_{uuid4().hex}"
     rows.createOrReplaceTempView(view)
     same = " AND ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.key)
+    # A merge has no options: Delta looks for the identity of its transaction in the session.
+    if identity is not None:
+        spark.conf.set(_MERGE_ID, identity.query_id)
+        spark.conf.set(_MERGE_VERSION, str(identity.batch_id))
     try:
         spark.sql(
             f"MERGE INTO {_delta(path)} AS old USING {view} AS new ON {same}"
             " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
     finally:
+        spark.conf.unset(_MERGE_ID)
+        spark.conf.unset(_MERGE_VERSION)
         spark.catalog.dropTempView(view)
 
 

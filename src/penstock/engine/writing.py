@@ -12,6 +12,7 @@ schema of its topic does not allow.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
@@ -28,6 +29,7 @@ from penstock.engine.encoding import (
     value_column,
 )
 from penstock.engine.envelope import DeadLetterClass, envelope, place_in_topic
+from penstock.engine.exactly_once.lane_records import lane_records
 from penstock.engine.schemas import named
 from penstock.engine.tables import BatchIdentity, ensure_table, table_rows, write_rows
 from penstock.pipeline import (
@@ -46,23 +48,27 @@ from penstock.pipeline import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from pyspark.sql.types import StructType
 
+    from penstock.engine.exactly_once.keeping import KeptBatches
     from penstock.engine.exactly_once.sink import LaneSink
     from penstock.engine.tables import TableLocations
     from penstock.names import TopicName
     from penstock.pipeline import Flow, Pipeline, Trigger
 
 OUTPUT_METRIC = "penstock-output"
-"""What a batch observed of the rows it wrote to tables (`rows`); Kafka's sink counts by itself.
+"""What a batch observed of what it writes (`rows`, and by target).
 
 No dataset can be called so that its metric has this name.
 """
+
+TARGET_PREFIX = "to:"
+"""Before the name of a topic, table or sink among what was observed of the output."""
 
 REFUSED_METRIC = "penstock-refused"
 """What a batch observed of rows that no topic takes, which are dead letters (`rows`)."""
@@ -83,6 +89,7 @@ def start_query(
     tables: TableLocations,
     trigger: Trigger,
     lanes: LaneSink | None = None,
+    kept: KeptBatches | None = None,
     on_error: Callable[[Exception], None] | None = None,
 ) -> StreamingQuery:
     """Start the streaming query that writes `frame` to the targets of `flow`.
@@ -96,6 +103,7 @@ def start_query(
         tables: where tables are.
         trigger: the flow's, or another for this run.
         lanes: writes to topics exactly once; without it Spark's own sink does, at least once.
+        kept: where batches are kept before they are written from here.
         on_error: is told what fails a batch that is written from here: Spark keeps its text alone.
 
     Raises:
@@ -108,6 +116,7 @@ def start_query(
         tables=tables,
         checkpoint=checkpoint,
         lanes=lanes,
+        kept=kept,
         on_error=on_error,
     )
     writer.check(frame)
@@ -146,10 +155,12 @@ class _Writer:
         tables: TableLocations,
         checkpoint: str = "",
         lanes: LaneSink | None = None,
+        kept: KeptBatches | None = None,
         on_error: Callable[[Exception], None] | None = None,
     ) -> None:
         self._flow, self._pipeline, self._tables = flow, pipeline, tables
         self._checkpoint, self._lanes, self._on_error = checkpoint, lanes, on_error
+        self._kept = kept
         self._kafka = dict(kafka)
         self._topics: dict[str, Topic] = {}
         self._target_tables: dict[str, Table] = {}
@@ -177,11 +188,11 @@ class _Writer:
 
     def stream(self, frame: DataFrame) -> DataStreamWriter:
         """Return the writer of the stream, ready but for what all of them need."""
-        observed = frame.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
+        if not self._target_tables and self._sink is None:
+            return self._stream_to_topics(frame)
+        observed = self._observed_rows(frame)
         if self._sink is not None:
             return observed.writeStream.format(self._sink.format).options(**self._sink.options)
-        if not self._target_tables:
-            return self._stream_to_topics(frame)
         if self._flow.is_routed:
             return self._in_batches(observed, self._write_one_batch)
         (table,) = self._target_tables.values()
@@ -197,24 +208,61 @@ class _Writer:
         if not self._target_tables:
             self._write_topics(frame, identity)
             return
-        kept = frame.persist()
+        with self._evaluated_once(frame, identity) as rows:
+            self._write_topics(rows, identity)
+            self._write_tables(rows, identity)
+
+    @contextmanager
+    def _evaluated_once(
+        self, frame: DataFrame, identity: BatchIdentity | None
+    ) -> Iterator[DataFrame]:
+        if self._kept is not None and identity is not None:
+            with self._kept.rows(frame, identity) as rows:
+                yield rows
+            return
+        rows = frame.persist()
         try:
-            self._write_topics(kept, identity)
-            self._write_tables(kept, identity)
+            yield rows
         finally:
-            kept.unpersist()
+            rows.unpersist()
 
     def _write_one_batch(self, frame: DataFrame, batch_id: int) -> None:
         self.write(frame, identity=_identity(frame, batch_id))
 
+    def _observed_rows(self, frame: DataFrame) -> DataFrame:
+        """Return `frame`; each batch tells its rows, and how many each table or sink gets."""
+        if self._sink is not None:
+            return _observed(frame, {self._sink.name: F.count(F.lit(1))})
+        return _observed(frame, _rows_by_table(self._flow, self._pipeline))
+
+    def _observed_records(self, records: DataFrame, topic: TopicName | None) -> DataFrame:
+        """Return `records`; each batch tells how many there are, and how many for each topic."""
+        if topic is not None:
+            return _observed(records, {topic: F.count(F.lit(1))})
+        topics = {item.kafka_name for item in self._topics.values()} | {self._pipeline.dead_letters}
+        return _observed(
+            records, {name: F.count_if(F.col("topic") == name) for name in sorted(topics)}
+        )
+
     def _stream_to_topics(self, frame: DataFrame) -> DataStreamWriter:
-        lanes = self._lanes
-        if lanes is None:
-            return self._to_topics(frame).writeStream.format("kafka").options(**self._kafka)
+        lanes, kept = self._lanes, self._kept
         records, topic = self._records(frame)
+        if lanes is not None and kept is None:
+            # Before the rows are counted: behind that they would be copied once more.
+            records = lane_records(records)
+        records = self._observed_records(records, topic)
+        if lanes is None:
+            if topic is not None:
+                records = records.withColumn("topic", F.lit(topic))
+            return records.writeStream.format("kafka").options(**self._kafka)
 
         def write(batch: DataFrame, batch_id: int) -> None:
-            lanes.write(batch, _identity(batch, batch_id), topic=topic)
+            identity = _identity(batch, batch_id)
+            if kept is None:
+                lanes.write(batch, identity, topic=topic)
+                return
+            with kept.rows(batch, identity) as rows:
+                lanes.write(lane_records(rows), identity, topic=topic)
 
         return self._in_batches(records, write)
 
@@ -245,14 +293,16 @@ class _Writer:
             return
         if self._lanes is not None and identity is not None:
             records, topic = self._records(frame)
-            self._lanes.write(records, identity, topic=topic)
+            self._lanes.write(lane_records(records), identity, topic=topic)
             return
         records = self._to_topics(frame)
         records.write.format("kafka").options(**self._kafka).mode("append").save()
 
     def _write_tables(self, frame: DataFrame, identity: BatchIdentity | None) -> None:
-        for route, table in self._target_tables.items():
-            rows = frame.where(named(ROUTE_COLUMN) == route) if self._flow.is_routed else frame
+        # Routes to one table are one write: Delta would take a second one for the first again.
+        for table in {table.name: table for table in self._target_tables.values()}.values():
+            routes = [name for name, item in self._target_tables.items() if item.name == table.name]
+            rows = frame.where(named(ROUTE_COLUMN).isin(routes)) if self._flow.is_routed else frame
             path = self._tables.path(table)
             write_rows(rows, table, path, mode=self._flow.output_mode, identity=identity)
 
@@ -280,6 +330,28 @@ class _Writer:
         for route in self._target_tables:
             frame = frame.where(~named(ROUTE_COLUMN).eqNullSafe(route))
         return routed(frame, self._topics, self._flow, self._pipeline)
+
+
+def count_rows(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> tuple[int, dict[str, int]]:
+    """Count a batch as a whole and by table, as is observed of one that is computed."""
+    counts = [count.alias(name) for name, count in _rows_by_table(flow, pipeline).items()]
+    (total, *by_table) = frame.agg(F.count(F.lit(1)), *counts).collect()[0]
+    return total, dict(zip(_rows_by_table(flow, pipeline), by_table, strict=True))
+
+
+def _rows_by_table(flow: Flow, pipeline: Pipeline) -> dict[str, Column]:
+    routes: dict[str, list[str]] = {}
+    for route, target in pipeline.targets(flow).items():
+        if isinstance(target, Table):
+            routes.setdefault(target.name, []).append(route)
+    if not flow.is_routed:
+        return dict.fromkeys(routes, F.count(F.lit(1)))
+    return {name: F.count_if(named(ROUTE_COLUMN).isin(found)) for name, found in routes.items()}
+
+
+def _observed(frame: DataFrame, targets: Mapping[str, Column]) -> DataFrame:
+    counts = [count.alias(f"{TARGET_PREFIX}{name}") for name, count in targets.items()]
+    return frame.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"), *counts)
 
 
 def _identity(frame: DataFrame, batch_id: int) -> BatchIdentity:

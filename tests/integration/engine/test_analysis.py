@@ -137,7 +137,7 @@ def publish(kept: DataFrame, history: DataFrame) -> DataFrame:
 
 ps.topic("places", value=ps.json("id int, country string"))
 
-@ps.flow(into="places")
+@ps.flow(into="places", delivery="at_least_once")
 def place(landed: DataFrame, countries) -> DataFrame:
     return ps.enrich(landed, countries).select("id", "country")
 

@@ -66,6 +66,17 @@ def test_a_file_is_replaced_as_a_whole_and_deleted_with_its_checksum(
     assert list((tmp_path / "a").iterdir()) == []
 
 
+def test_a_file_that_is_to_be_new_is_written_by_the_first_alone(
+    storage: Storage, tmp_path: Path
+) -> None:
+    assert storage.create_text("a/complete", "first")
+    assert not storage.create_text("a/complete", "second")
+    assert storage.read_text("a/complete") == "first"
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageRefusedError):
+        storage.create_text("file/x", "y")
+
+
 def test_what_is_absent_is_none_and_empty(storage: Storage) -> None:
     assert storage.read_text("nothing") is None
     assert storage.names("nothing") == ()

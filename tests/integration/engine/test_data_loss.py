@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
@@ -11,10 +13,12 @@ from penstock.engine.data_loss import DataLossError, LossReason
 from penstock.engine.events import DataLost
 from penstock.kafka import BeforeOffset, TopicPartition, apply_purge, delete_topics, plan_purge
 from penstock.names import Offset, Partition
-from penstock.pipeline import DataLoss, Json
+from penstock.pipeline import DataLoss, Delivery, Json
 from support.waiting import eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame
 
     from penstock.pipeline import Topic
@@ -38,8 +42,8 @@ def purge(lab: FlowLab, topic: Topic, before: int) -> None:
     apply_purge(lab.admin, topic.kafka_name, plan)
 
 
-def tolerant(lab: FlowLab, topic: Topic) -> Topic:
-    return lab.declared(topic.name, topic.kafka_name, on_data_loss=DataLoss.CONTINUE)
+def tolerant(topic: Topic) -> Topic:
+    return replace(topic, on_data_loss=DataLoss.CONTINUE)
 
 
 def words(lab: FlowLab, topic: Topic) -> list[str]:
@@ -62,7 +66,7 @@ def test_a_topic_created_again_is_refused_until_the_loss_is_allowed(
     assert refused.value.loss.reason is LossReason.RECREATED
     assert "read up to 3 records" in refused.value.message
 
-    lab.run(copy, tolerant(lab, lines), into=out)
+    lab.run(copy, tolerant(lines), into=out)
     assert sorted(words(lab, out)) == sorted(["a", "b", "c", *new])
     (lost,) = lab.told(DataLost)
     assert (lost.topic, lost.lost) == (lines.kafka_name, {})
@@ -71,29 +75,78 @@ def test_a_topic_created_again_is_refused_until_the_loss_is_allowed(
     assert len(words(lab, out)) == 3 + len(new)
 
 
+@pytest.mark.parametrize(
+    ("delivery", "again"),
+    [(Delivery.AT_LEAST_ONCE, ["d"]), (Delivery.EXACTLY_ONCE, [])],
+    ids=["at least once", "once"],
+)
 def test_records_that_retention_removed_unread_are_refused_until_the_loss_is_allowed(
-    lab: FlowLab,
+    lab: FlowLab, delivery: Delivery, again: list[str]
 ) -> None:
     """The planned batch keeps its id and end, because a sink may have written it already."""
     lines, out = lab.topic("lines", partition_count=1), lab.topic("words", value=WORDS)
     lab.send(lines, ["a", "b"])
-    lab.run(copy, lines, into=out)
+    lab.run(copy, lines, into=out, delivery=delivery)
     lab.send(lines, ["c", "d"])
-    lab.run(copy, lines, into=out)
+    lab.run(copy, lines, into=out, delivery=delivery)
     for name in ("1", ".1.crc"):
         (lab.checkpoint / "commits" / name).unlink()
     lab.send(lines, ["e", "f"])
     purge(lab, lines, 3)
 
     with pytest.raises(DataLossError) as refused:
-        lab.query(copy, lines, into=out).start()
+        lab.query(copy, lines, into=out, delivery=delivery).start()
     where = TopicPartition(lines.kafka_name, Partition(0))
     assert refused.value.loss.lost == {where: 1}
 
-    lab.run(copy, tolerant(lab, lines), into=out)
-    assert words(lab, out)[4:] == ["d", "e", "f"]
+    lab.run(copy, tolerant(lines), into=out, delivery=delivery)
+    assert sorted(words(lab, out)) == sorted(["a", "b", "c", "d", *again, "e", "f"])
     assert [(batch.batch_id, batch.input_rows) for batch in lab.batches()[2:]] == [(1, 1), (2, 2)]
     assert [event.lost for event in lab.told(DataLost)] == [{where: 1}]
+
+
+@pytest.mark.parametrize("min_partitions", [None, 4], ids=["whole", "in ranges"])
+def test_a_half_written_batch_that_loses_records_is_finished_with_what_is_left(
+    lab: FlowLab, tmp_path: Path, min_partitions: int | None
+) -> None:
+    """What one partition had is written; of the other a part is gone, which fails meanwhile."""
+    trap = tmp_path / "trap"
+    trap.touch()
+    lines, out = lab.topic("lines", min_partitions=min_partitions), lab.topic("words", value=WORDS)
+    for partition, values in enumerate(("abcd", "wxyz")):
+        lab.send(lines, list(values), partition=partition)
+    settings: dict[str, Any] = {"into": out, "delivery": Delivery.EXACTLY_ONCE}
+    query = lab.query(failing_beyond("v", trap), lines, **settings)
+    query.start()
+    assert query.await_end(110)
+    assert query.failure is not None
+    half = sorted(words(lab, out))
+    trap.unlink()
+    purge(lab, lines, 3)
+
+    lab.run(failing_beyond("v", trap), tolerant(lines), **settings)
+    lab.send(lines, ["more"])
+    lab.run(failing_beyond("v", trap), lines, **settings)
+
+    assert half == ["a", "b", "c", "d"]
+    assert sorted(words(lab, out)) == [*half, "more", "z"]
+    assert [batch.produced for batch in lab.batches()] == [None, 1]
+
+
+def failing_beyond(word: str, trap: Path) -> Callable[[DataFrame], DataFrame]:
+    """Return a flow that fails at words behind one, as long as the trap is there."""
+    place = str(trap)
+
+    def fail(lines: DataFrame) -> DataFrame:
+        checked = F.udf(lambda value: trapped(value, word, place), "string")
+        return lines.select(checked("value").alias("word"))
+
+    return fail
+
+
+def trapped(value: str, word: str, place: str) -> str:
+    assert value <= word or not Path(place).exists(), "trapped"
+    return value
 
 
 def test_a_loss_before_the_first_commit_moves_the_beginning(lab: FlowLab) -> None:
@@ -105,5 +158,5 @@ def test_a_loss_before_the_first_commit_moves_the_beginning(lab: FlowLab) -> Non
     purge(lab, lines, 2)
     with pytest.raises(DataLossError):
         lab.query(copy, lines, into=out).start()
-    lab.run(copy, tolerant(lab, lines), into=out)
+    lab.run(copy, tolerant(lines), into=out)
     assert words(lab, out)[3:] == ["c"]

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from penstock.engine import DriverNotStartedError, SessionOpenError, SparkDriver
-from penstock.engine.archive import FINISHED_BATCH, make_later, use_options
+from penstock.engine.archive import LATE_CLASSES, make_later, use_options
 from penstock.engine.driver import GATEWAY, DriverCommand, DriverProcess, spark_jars
 from penstock.engine.session import build_command
 from penstock.java import JarSet, class_archive, ensure_jars, find_java
@@ -63,7 +63,7 @@ def test_classes_come_from_the_archive_once_there_is_one(tmp_path: Path) -> None
     first = build_command(options, java, jars, archive_options=use_options(archive, classes))
     _run_until_gateway(first, tmp_path)
     lines = classes.read_text().splitlines()
-    few = [FINISHED_BATCH, *(line for line in lines if _is_needed(line))]
+    few = [*LATE_CLASSES, *(line for line in lines if _is_needed(line))]
     classes.write_text("".join(f"{line}\n" for line in few))
 
     make_later(archive, classes, first.archived)

@@ -5,22 +5,32 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
 
 from penstock.engine.analysis import analyze
-from penstock.engine.exactly_once.errors import LanesChangedError, WanderingRowsError
-from penstock.engine.exactly_once.sink import Ledger
+from penstock.engine.exactly_once.errors import (
+    CheckpointBehindError,
+    LaneFailedError,
+    LanesChangedError,
+    WanderingRowsError,
+)
 from penstock.engine.failure_errors import UserCodeError
-from penstock.kafka.lanes.ledger import LaneEntry, lane_prefix
+from penstock.kafka import TopicPartition
+from penstock.kafka.lanes.fingerprints import fingerprint_of
+from penstock.kafka.lanes.ledger import LaneEntry, lane_prefix, mixed
+from penstock.kafka.offsets import end_offsets
+from penstock.names import Partition
 from penstock.pipeline import Delivery, Json, OutputMode
 from support.declarations import load
 from support.producing import Sent, send
+from support.spark_crashes import uncommit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +45,7 @@ if TYPE_CHECKING:
 COUNTS = Json("word string, n bigint")
 WORDS = Json("word string")
 ONCE = Delivery.EXACTLY_ONCE
+SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "5"}
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -45,6 +56,10 @@ def copy(lines: DataFrame) -> DataFrame:
 
 def copy_both(lines: DataFrame, more: DataFrame) -> DataFrame:
     return copy(lines).union(copy(more))
+
+
+def copy_words(lines: DataFrame) -> DataFrame:
+    return copy(lines.where("value <> '-'"))
 
 
 def mixed_up(lines: DataFrame) -> DataFrame:
@@ -91,12 +106,32 @@ def stopped_half_way(
     return lines, words, flow, query
 
 
-def uncommit(checkpoint: Path) -> None:
-    """Make a checkpoint as it is when the process dies after the sink and before the commit."""
-    commits = checkpoint / "commits"
-    last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
-    (commits / str(last)).unlink()
-    (commits / f".{last}.crc").unlink()
+def failing_late(trap: Path) -> Callable[[DataFrame], DataFrame]:
+    """Return a flow that hands on most of a partition before it fails at its last word."""
+    place = str(trap)
+
+    def fail(lines: DataFrame) -> DataFrame:
+        # Spark hands rows on by 64 KB at least.
+        checked = F.udf(lambda value: trapped(value, "w38", place).ljust(20_000, "."), "string")
+        return lines.select(checked("value").alias("word"))
+
+    return fail
+
+
+def at_leisure(value: str) -> str:
+    time.sleep(0.05)
+    return value.ljust(20_000, ".")
+
+
+def slowly(lines: DataFrame) -> DataFrame:
+    """Take some 50 ms for each word."""
+    slow = F.udf(lambda value: at_leisure(value), "string")
+    return lines.select(slow("value").alias("word"))
+
+
+def slowly_by_word(lines: DataFrame) -> DataFrame:
+    """Do the same behind a shuffle, from which rows come in another order each time."""
+    return slowly(lines.repartition(2, "value"))
 
 
 def values(lab: FlowLab, topic: Topic) -> Counter[bytes | None]:
@@ -136,7 +171,24 @@ def test_a_batch_that_is_run_again_writes_nothing_twice(
     assert once == Counter({f'{{"word":"{word}"}}'.encode(): 1 for word in sent})
     assert values(lab, words) == once
     assert [batch.output_rows for batch in lab.batches()] == [30] * 3
-    assert sum(sum(entry.totals.values()) for entry in entries(lab).values()) == 30
+    found = entries(lab).values()
+    assert sum(sum(entry.totals.values()) for entry in found) == 30
+    records = lab.records(words.kafka_name)
+    written = fingerprint_of([it.key for it in records], [it.value for it in records])
+    assert mixed(*(entry.total_fingerprints for entry in found)) == {words.kafka_name: written}
+
+
+def test_lanes_may_have_nothing_to_write_now_and_then(lab: FlowLab) -> None:
+    lines = lab.topic("lines", partition_count=2, most_per_trigger=2)
+    words = lab.topic("words", value=WORDS)
+    lab.send(lines, ["a", "-", "b", "-"], partition=0)
+    lab.send(lines, ["-", "c", "-", "d"], partition=1)
+    for _ in range(2):
+        lab.run(copy_words, lines, into=words, delivery=ONCE)
+        uncommit(lab.checkpoint)
+
+    assert values(lab, words) == Counter(f'{{"word":"{word}"}}'.encode() for word in "abcd")
+    assert sum(sum(entry.totals.values()) for entry in entries(lab).values()) == 4
 
 
 def test_two_topics_have_lanes_of_their_own(lab: FlowLab) -> None:
@@ -190,6 +242,59 @@ def test_what_a_failed_batch_has_written_is_not_written_again(
     assert max(found.values()) == most
 
 
+def test_a_lane_whose_input_ends_early_is_not_committed(lab: FlowLab, tmp_path: Path) -> None:
+    """When a task fails, Spark closes its connection, which looks like the end of the input."""
+    trap = tmp_path / "trap"
+    trap.touch()
+    lines, words = lab.topic("lines", partition_count=2), lab.topic("words", value=WORDS)
+    sent = spread(lab, lines, 40, 2)
+    settings: dict[str, Any] = {"into": words, "delivery": ONCE, "conf": SMALL_BATCHES}
+    query = lab.query(failing_late(trap), lines, **settings)
+    query.start()
+    assert query.await_end(110)
+    assert query.failure is not None
+    written = len(lab.rows(words))
+    trap.unlink()
+    lab.run(failing_late(trap), lines, **settings)
+
+    assert written in (0, 20)  # nothing of the lane that failed; the other may have been done
+    found = Counter(row["word"].rstrip(".") for row in lab.rows(words))
+    assert found == Counter(dict.fromkeys(sent, 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("function", [slowly, slowly_by_word], ids=["read", "shuffled"])
+def test_a_batch_longer_than_a_transaction_is_written_in_parts(
+    lab: FlowLab,
+    monkeypatch: pytest.MonkeyPatch,
+    function: Callable[[DataFrame], DataFrame],
+) -> None:
+    """Two lanes of some 60 words each take three seconds; a transaction may take one."""
+    monkeypatch.setattr("penstock.engine.exactly_once.opening.transaction_seconds", lambda _: 1.0)
+    lines, words = lab.topic("lines", partition_count=2), lab.topic("words", value=WORDS)
+    sent = spread(lab, lines, 120, 2)
+    settings: dict[str, Any] = {"into": words, "delivery": ONCE, "conf": SMALL_BATCHES}
+    if function is slowly_by_word:
+        query = lab.query(function, lines, **settings)
+        query.start()
+        assert query.await_end(110)
+        assert query.failure is not None
+        assert isinstance(query.failure.error, LaneFailedError)
+        assert "is run again in parts" in query.failure.error.message
+    lab.run(function, lines, **settings)
+    uncommit(lab.checkpoint)
+    lab.run(function, lines, **settings)
+
+    found = Counter(row["word"].rstrip(".") for row in lab.rows(words))
+    assert found == Counter(dict.fromkeys(sent, 1))
+    assert sum(sum(entry.totals.values()) for entry in entries(lab).values()) == 120
+    if function is slowly:  # sorted rows come all at once, so they need one transaction
+        where = [TopicPartition(words.kafka_name, Partition(number)) for number in range(2)]
+        ends = end_offsets(lab.admin, where)
+        # A transaction leaves a mark in each partition that it wrote.
+        assert sum(ends.values()) > 120 + 2 * 2 * 2
+
+
 @pytest.mark.long
 def test_at_most_once_a_batch_that_was_begun_is_given_up(lab: FlowLab, tmp_path: Path) -> None:
     trap = tmp_path / "trap"
@@ -204,6 +309,21 @@ def test_at_most_once_a_batch_that_was_begun_is_given_up(lab: FlowLab, tmp_path:
     assert 1 <= sum(found.values()) <= 21
     assert b'{"word":"more"}' in found
     assert b'{"word":"w1"}' not in found
+
+
+@pytest.mark.long
+def test_at_most_once_a_batch_that_was_given_up_is_part_of_the_state(lab: FlowLab) -> None:
+    lines, sums = lab.topic("lines"), lab.topic("sums", value=COUNTS)
+    settings: dict[str, Any] = {"mode": OutputMode.UPDATE, "delivery": Delivery.AT_MOST_ONCE}
+    for _ in range(3):
+        lab.send(lines, ["a", "b"])
+        lab.run(count, lines, into=sums, **settings)
+        uncommit(lab.checkpoint)
+    lab.run(count, lines, into=sums, **settings)
+
+    assert [batch.input_rows for batch in lab.batches()] == [2] * 6
+    found = Counter((row["word"], row["n"]) for row in lab.rows(sums))
+    assert found == Counter((word, n) for word in "ab" for n in (1, 2, 3))
 
 
 @pytest.mark.long
@@ -236,18 +356,51 @@ def test_another_checkpoint_is_another_beginning(lab: FlowLab) -> None:
     assert values(lab, words) == Counter({b'{"word":"a"}': 2})
 
 
-def test_lanes_of_a_flow_are_forgotten_with_its_checkpoint(lab: FlowLab) -> None:
+def test_an_older_copy_of_a_checkpoint_is_refused(lab: FlowLab, tmp_path: Path) -> None:
+    """Its next batch has the number of one that is written, and other records."""
+    lines, words = lab.topic("lines", partition_count=1), lab.topic("words", value=WORDS)
+    copies = []
+    for word in "abc":
+        lab.send(lines, [word])
+        lab.run(copy, lines, into=words, delivery=ONCE)
+        copies.append(shutil.copytree(lab.checkpoint, tmp_path / f"copy of {word}"))
+    lab.send(lines, ["d"])
+    entries(lab)  # the table has them all
+    for number in (0, 1):
+        put_back(lab, copies[number])
+        with pytest.raises(CheckpointBehindError) as refused:
+            lab.query(copy, lines, into=words, delivery=ONCE).start()
+        assert (refused.value.planned, refused.value.written) == (number, 2)
+    put_back(lab, copies[2])
+    lab.run(copy, lines, into=words, delivery=ONCE)
+
+    assert values(lab, words) == Counter(f'{{"word":"{word}"}}'.encode() for word in "abcd")
+
+
+def put_back(lab: FlowLab, copied: Path) -> None:
+    shutil.rmtree(lab.checkpoint)
+    shutil.copytree(copied, lab.checkpoint)
+
+
+@pytest.mark.parametrize("delivery", [ONCE, Delivery.AT_LEAST_ONCE], ids=["lanes", "no lanes"])
+def test_lanes_of_a_removed_flow_are_forgotten_with_its_checkpoint(
+    lab: FlowLab, delivery: Delivery
+) -> None:
+    """Whichever flow is left: the next start of the pipeline looks for them."""
     lines, words = lab.topic("lines", partition_count=1), lab.topic("words", value=WORDS)
     lab.send(lines, ["a"])
     lab.run(copy, lines, into=words, delivery=ONCE)
-    found = entries(lab)
+    found = [set(entries(lab))]
+    for has_checkpoint in (True, False):
+        if not has_checkpoint:
+            shutil.rmtree(lab.checkpoint)
+        lab.ledger.close()
+        del lab.ledger  # as another process has none yet
+        lab.run(copy, lines, into=words, delivery=delivery, name="other")
+        found.append(set(entries(lab)))
 
-    for is_needed in (True, False):
-        ledger = Ledger(lab.kafka.connection)
-        ledger.retire(lab.name, lambda flow: flow != "flow" or is_needed)  # noqa: B023 - used at once
-        ledger.close()
-        assert entries(lab) == (found if is_needed else {})
-    assert list(found) == [f"{lines.kafka_name}-0"]
+    lane = f"{lines.kafka_name}-0"
+    assert found == [{lane}, {lane}, set()]
 
 
 def test_a_deposit_stays_before_its_withdrawal(lab: FlowLab) -> None:

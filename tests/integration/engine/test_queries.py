@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
 from penstock.engine.certificates import (
@@ -15,7 +16,9 @@ from penstock.engine.certificates import (
     SourceNameReusedError,
 )
 from penstock.engine.events import DeadLettersWritten, FlowStarted
-from penstock.pipeline import Continuously, Json, OutputMode
+from penstock.kafka import topic_ends
+from penstock.monitoring.lag import partition_lags
+from penstock.pipeline import Continuously, Delivery, Json, OutputMode
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
 SHUFFLE = "spark.sql.shuffle.partitions"
 COUNTS = Json("word string, n bigint")
 WORDS = Json("word string")
+LETTERS = [
+    pytest.param(Delivery.EXACTLY_ONCE, 1, id="once"),
+    pytest.param(Delivery.AT_LEAST_ONCE, 2, id="at least once"),
+]
+"""How often a dead letter is there when its mark is lost."""
 
 
 def count(lines: DataFrame) -> DataFrame:
@@ -71,6 +79,29 @@ def test_sums_are_right_after_a_restart_with_another_shuffle_count(lab: FlowLab)
         lab.query(count, lines, into=counts, mode=OutputMode.UPDATE).start()
 
 
+def test_a_flow_that_has_read_all_of_a_transactional_topic_has_no_lag(lab: FlowLab) -> None:
+    """Markers of transactions take offsets; a batch ends behind them, and not at a record."""
+    lines, words = lab.topic("lines", partition_count=1), lab.topic("words", value=WORDS)
+    producer = Producer(lab.kafka.connection.client_config() | {"transactional.id": lab.name})
+    producer.init_transactions(30)
+    for word, fate in (("a", "commit"), ("b", "abort"), ("c", "commit"), ("d", "")):
+        producer.begin_transaction()
+        producer.produce(lines.kafka_name, word)
+        assert producer.flush(30) == 0
+        if fate:
+            getattr(producer, f"{fate}_transaction")(30)
+    lab.run(copy, lines, into=words)
+    read = [row["word"] for row in lab.rows(words)]
+    ends, position = topic_ends(lab.admin, [lines.kafka_name]), lab.batches()[-1].sources[0].end
+    producer.commit_transaction(30)
+    lab.run(copy, lines, into=words)
+    later = lab.batches()[-1].sources[0].end
+
+    assert read == ["a", "c"]
+    assert list(partition_lags(position, ends).values()) == [1]
+    assert later == topic_ends(lab.admin, [lines.kafka_name])
+
+
 def test_a_start_that_died_before_its_first_batch_is_repeated(lab: FlowLab) -> None:
     """The certificate is there, perhaps Spark's query id too; no batch was ever planned."""
     lines, words = lab.topic("lines"), lab.topic("words", value=WORDS)
@@ -88,23 +119,24 @@ def test_a_start_that_died_before_its_first_batch_is_repeated(lab: FlowLab) -> N
     assert [started.resumed_batch for started in lab.told(FlowStarted)] == [None, None]
 
 
+@pytest.mark.parametrize(("delivery", "times"), LETTERS)
 def test_a_batch_without_a_commit_is_run_again_and_its_dead_letters_are_kept(
-    lab: FlowLab,
+    lab: FlowLab, delivery: Delivery, times: int
 ) -> None:
     """The process died after batch 0 was written; neither commit nor mark was."""
     lines, words = lab.topic("lines", value=WORDS), lab.topic("words", value=WORDS)
     letters = lab.dead_letters()
     lab.send(lines, ['{"word": "a"}', "broken"], partition=0)
-    first = lab.run(lambda lines: lines, lines, into=words)
+    first = lab.run(lambda lines: lines, lines, into=words, delivery=delivery)
     uncommit(lab.checkpoint, 0)
     (lab.root / "flow.deadletters.json").unlink()
 
-    again = lab.run(lambda lines: lines, lines, into=words)
+    again = lab.run(lambda lines: lines, lines, into=words, delivery=delivery)
 
     assert again.query_id == first.query_id
     assert [batch.batch_id for batch in lab.batches()] == [0, 0]
     assert [batch.undecodable for batch in lab.batches()] == [{"lines": 1}] * 2
-    assert [record.value for record in lab.records(letters)] == [b"broken"] * 2
+    assert [record.value for record in lab.records(letters)] == [b"broken"] * times
 
 
 def test_a_later_batch_of_the_first_run_is_run_again_with_the_same_records(lab: FlowLab) -> None:
@@ -121,38 +153,49 @@ def test_a_later_batch_of_the_first_run_is_run_again_with_the_same_records(lab: 
     assert [row["n"] for row in lab.rows(counts)] == [1, 2, 3, 3]
 
 
+@pytest.mark.parametrize(("delivery", "times"), LETTERS)
 def test_what_was_committed_after_the_mark_is_looked_at_again_for_dead_letters(
-    lab: FlowLab,
+    lab: FlowLab, delivery: Delivery, times: int
 ) -> None:
-    """The process died after batch 0 was committed, and before its dead letters were written."""
+    """The process died after the dead letters of batch 0 were written, and before the mark was."""
     lines, words = lab.topic("lines", value=WORDS), lab.topic("words", value=WORDS)
     letters = lab.dead_letters()
     lab.send(lines, ['{"word": "a"}', "broken"], partition=0)
-    lab.run(lambda lines: lines, lines, into=words)
+    lab.run(lambda lines: lines, lines, into=words, delivery=delivery)
     mark = (lab.root / "flow.deadletters.json").read_text()
     (lab.root / "flow.deadletters.json").unlink()
 
-    lab.run(lambda lines: lines, lines, into=words)
-    assert [record.value for record in lab.records(letters)] == [b"broken"] * 2
+    lab.run(lambda lines: lines, lines, into=words, delivery=delivery)
+    assert [record.value for record in lab.records(letters)] == [b"broken"] * times
     told = [(item.dataset, item.batch_id, item.count) for item in lab.told(DeadLettersWritten)]
     assert told == [("lines", 0, 1)] * 2
     assert (lab.root / "flow.deadletters.json").read_text() == mark
 
-    lab.run(lambda lines: lines, lines, into=words)
-    assert len(lab.records(letters)) == 2
+    lab.send(lines, ["broken too"], partition=0)
+    lab.run(lambda lines: lines, lines, into=words, delivery=delivery)
+    found = sorted(record.value or b"" for record in lab.records(letters))
+    assert found == [*[b"broken"] * times, b"broken too"]
 
 
-def test_a_flow_stops_when_its_dead_letters_cannot_be_written(lab: FlowLab) -> None:
+@pytest.mark.parametrize(
+    ("delivery", "code"),
+    [(Delivery.AT_LEAST_ONCE, "PEN-354"), (Delivery.EXACTLY_ONCE, "PEN-366")],
+)
+def test_a_flow_stops_when_its_dead_letters_cannot_be_written(
+    lab: FlowLab, delivery: Delivery, code: str
+) -> None:
     """The topic of dead letters refuses records of that size."""
     lines, words = lab.topic("lines", value=WORDS), lab.topic("words", value=WORDS)
     lab.dead_letters({"max.message.bytes": "100"})
     lab.send(lines, ["broken" * 100], partition=0)
-    query = lab.query(lambda lines: lines, lines, into=words, trigger=Continuously())
+    query = lab.query(
+        lambda lines: lines, lines, into=words, trigger=Continuously(), delivery=delivery
+    )
     query.start()
 
     assert query.await_end(60)
     assert query.failure is not None
-    assert query.failure.error.code == "PEN-354"
+    assert query.failure.error.code == code
     assert not (lab.root / "flow.deadletters.json").exists()
 
 

@@ -1,10 +1,14 @@
 """The session that pipelines get: it speaks Kafka and Delta."""
 
+import os
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.engine.exactly_once.warming import warm_up_lanes
 from penstock.kafka import Connection
 from penstock.names import TopicName
 
@@ -38,3 +42,15 @@ def test_tables_are_delta_tables_that_can_be_merged_into(
 
     rows = spark.read.format("delta").load(path).orderBy("id").collect()
     assert [tuple(row) for row in rows] == [(0, "old"), (1, "old"), (2, "new"), (3, "new")]
+
+
+def test_python_workers_are_forked_with_their_imports_done_from_a_process_of_one_thread(
+    spark: SparkSession,
+) -> None:
+    def look(_: int) -> tuple[bool, int]:
+        imported = "penstock.engine.exactly_once.tasks" in sys.modules
+        return imported, psutil.Process(os.getppid()).num_threads()
+
+    warm_up_lanes(spark)
+
+    assert spark.sparkContext.parallelize([0], 1).map(look).collect() == [(True, 1)]

@@ -16,6 +16,7 @@ from support.declared import ORIGIN
 from support.flow_io import FlowIO
 from support.projects import project
 from support.raw_records import RawRecord, send_raw
+from support.spark_crashes import uncommit
 from support.topic_contents import topic_contents
 
 if TYPE_CHECKING:
@@ -82,10 +83,7 @@ def send_orders(io: FlowIO, *values: tuple[int | None, int]) -> None:
 
 def forget_commit(io: FlowIO, flow: str) -> None:
     """Leave a checkpoint as a crash does between the write of a batch and its commit."""
-    commits = io.folder / "checkpoints" / flow / "commits"
-    newest = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
-    (commits / str(newest)).unlink()
-    (commits / f".{newest}.crc").unlink(missing_ok=True)
+    uncommit(io.folder / "checkpoints" / flow)
 
 
 def rows(io: FlowIO, table: str) -> list[tuple[int | None, ...]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import SessionOptions, Tuning
-from penstock.engine.archive import FINISHED_BATCH, make_later, use_options
+from penstock.engine.archive import LATE_CLASSES, make_later, use_options
 from penstock.engine.driver import GATEWAY, MODULE_OPTIONS, SUBMIT, build_properties, spark_jars
 from penstock.engine.session import build_command
 from penstock.java import ClassArchive, Java
@@ -125,7 +125,7 @@ def test_without_an_archive_classes_are_listed_and_with_one_it_is_used(tmp_path:
 
 def test_the_list_of_a_driver_that_finished_no_batch_is_thrown_away(tmp_path: Path) -> None:
     classes = tmp_path / "classes"
-    classes.write_text(f"java/lang/Object id: 0\n{FINISHED_BATCH}Base id: 1\n")
+    classes.write_text("".join(f"{name}Base id: 1\n" for name in LATE_CLASSES))
 
     make_later(ClassArchive(tmp_path / "a.jsa"), classes, ["/no/java"])
 

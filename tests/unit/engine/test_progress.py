@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from penstock.engine.decoding import SAMPLED_SHARES
 from penstock.engine.progress import batch_finished
 from penstock.engine.writing import OUTPUT_METRIC
 from penstock.kafka import TopicPartition
@@ -69,7 +70,7 @@ SAID: dict[str, Any] = {
         },
     ],
     "sink": {"description": "KafkaTable", "numOutputRows": 4},
-    "observedMetrics": {"penstock_lines": {"undecodable": 3, "read": 8}},
+    "observedMetrics": {"penstock_lines": {"undecodable": 3}},
 }
 
 
@@ -112,3 +113,34 @@ def test_a_watermark_of_1970_is_none() -> None:
         FlowName("detect"), said(eventTime={"watermark": "1970-01-01T00:00:00.000Z"}), {}
     )
     assert batch.watermark is None
+
+
+def test_the_timestamps_of_a_batch_are_moments() -> None:
+    micros = 1_700_000_000_000_000
+    told = {
+        "undecodable": 0,
+        "first": micros,
+        "last": micros + 9_000_000,
+        "sampled": [micros + second * 1_000_000 for second in range(1, 8)],
+    }
+    batch = batch_finished(
+        FlowName("detect"), said(observedMetrics={"penstock_lines": told}), {SHOP: LINES}
+    )
+    times = batch.sources[0].times
+    assert times is not None
+    first = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert (times.first, times.last) == (first, first + timedelta(seconds=9))
+    assert dict(times.shares) == {
+        share: first + timedelta(seconds=second)
+        for second, share in enumerate(SAMPLED_SHARES, start=1)
+    }
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"first": None, "last": None, "sampled": None}, {"first": -1000, "last": -1000}]
+)
+def test_records_without_timestamps_have_no_times(told: dict[str, object]) -> None:
+    batch = batch_finished(
+        FlowName("detect"), said(observedMetrics={"penstock_lines": told}), {SHOP: LINES}
+    )
+    assert batch.sources[0].times is None

@@ -77,6 +77,14 @@ def test_only_a_local_spark_keeps_to_this_machine() -> None:
     assert not {"spark.driver.bindAddress", "spark.driver.host"} & session_conf(cluster).keys()
 
 
+def test_only_workers_that_surely_have_penstock_are_forked_from_its_own_daemon() -> None:
+    key = "spark.python.daemon.module"
+    assert key in session_conf(session_settings(shape()))
+    assert key not in session_conf(session_settings(shape("spark://127.0.0.1:7077")))
+    elsewhere = {"spark.pyspark.python": "/opt/python"}
+    assert key not in session_conf(session_settings(shape(conf=elsewhere)))
+
+
 def test_what_a_checkpoint_freezes_is_marked_even_when_only_the_user_sets_it() -> None:
     key = "spark.sql.streaming.stateStore.encodingFormat"
     found = {item.key: item.frozen for item in session_settings(shape(conf={key: "avro"}))}

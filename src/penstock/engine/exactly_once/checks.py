@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.engine.analysis_errors import NotRealTimeError
-from penstock.engine.exactly_once.errors import WanderingRowsError
-from penstock.engine.exactly_once.lane_plan import is_by_order, wanders
-from penstock.pipeline import Delivery, Lookup, RealTime, Topic
+from penstock.engine.exactly_once.errors import WanderingRowsError, WanderingStateError
+from penstock.engine.exactly_once.lane_plan import is_by_order, wanders, wanders_below_state
+from penstock.pipeline import Delivery, Lookup, Nondeterminism, RealTime, Table, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,9 @@ def uses_lanes(flow: Flow, pipeline: Pipeline) -> bool:
 
 def delivery_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Iterator[PenstockError]:
     """Return what keeps `flow`, which makes `frame`, from writing as it declares."""
-    if not uses_lanes(flow, pipeline):
+    # A lane has its rows of all topics; a table has them in a transaction of its own.
+    apart = _has_tables(flow, pipeline) and len(set(flow.targets.values())) > 1
+    if flow.delivery is Delivery.AT_LEAST_ONCE or not (apart or uses_lanes(flow, pipeline)):
         return
     if isinstance(flow.trigger, RealTime):
         yield NotRealTimeError(
@@ -38,6 +40,14 @@ def delivery_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Itera
         return
     sources = pipeline.sources(flow)
     others = any(not isinstance(source, Topic | Lookup) for source in sources)
-    operator = wanders(frame, by_content=others or is_by_order(frame))
-    if operator is not None:
+    operator = wanders(frame, by_content=others or apart or is_by_order(frame))
+    if operator is None:
+        return
+    if flow.nondeterministic is Nondeterminism.REFUSE:
         yield WanderingRowsError(flow.name, operator, origin=flow.origin)
+    elif (operator := wanders_below_state(frame)) is not None:
+        yield WanderingStateError(flow.name, operator, origin=flow.origin)
+
+
+def _has_tables(flow: Flow, pipeline: Pipeline) -> bool:
+    return any(isinstance(item, Table) for item in pipeline.targets(flow).values())

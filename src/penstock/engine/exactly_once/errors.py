@@ -21,8 +21,39 @@ class WanderingRowsError(UsageError):
             f"flow `{flow}` would write rows twice: `{operator}` has values that differ when a "
             "batch is run again, and rows are grouped or shared out by them",
             hint="take such values (`rand`, `uuid`, a non-deterministic function) out of the keys, "
-            'or declare `delivery="at_least_once"`',
+            'or declare `nondeterministic="persist"` or `delivery="at_least_once"`',
             origin=origin,
+        )
+
+
+class WanderingStateError(UsageError):
+    """A flow would keep state of rows that may be others when a batch is run again."""
+
+    code = "PEN-368"
+
+    def __init__(self, flow: FlowName, operator: str, *, origin: Origin) -> None:
+        super().__init__(
+            f"flow `{flow}` would write other rows than its state says: `{operator}` has values "
+            "that differ when a batch is run again, and state is made of them; a kept batch keeps "
+            "its rows, not its state",
+            hint="compute such values (`rand`, `uuid`, a non-deterministic function) in a flow of "
+            "their own that writes a topic, or behind whatever keeps state, or declare "
+            '`delivery="at_least_once"`',
+            origin=origin,
+        )
+
+
+class KeptBatchMissingError(PenstockError):
+    """The files of a batch that is half written are gone."""
+
+    code = "PEN-369"
+
+    def __init__(self, flow: FlowName, path: str) -> None:
+        super().__init__(
+            f"flow `{flow}` has kept a batch in `{path}`, which is not there any more: computed "
+            "again, it could have other rows than those that are written",
+            hint="put the files back; or, if rows may be lost or written twice, delete the folder "
+            "above it",
         )
 
 
@@ -38,6 +69,26 @@ class LanesChangedError(PenstockError):
             hint="undo the last change of the flow's parallelism or source options, let it write "
             "that batch, then change it again",
         )
+
+
+class CheckpointBehindError(PenstockError):
+    """Lanes have written batches that the checkpoint has not planned."""
+
+    code = "PEN-375"
+
+    def __init__(
+        self, flow: FlowName, *, checkpoint: str, planned: int | None, written: int
+    ) -> None:
+        found = "no batch" if planned is None else f"batch {planned}"
+        super().__init__(
+            f"checkpoint `{checkpoint}` of flow `{flow}` has come to {found}, the ledger to batch "
+            f"{written}: what the flow would read now up to that batch would be taken for written, "
+            "and be lost",
+            hint="put back the newer copy of the checkpoint; or move it and the files beside it "
+            f"away, and let topics `start=` where batch {written} has ended, which "
+            "`penstock audit PIPELINE --batches --json` tells",
+        )
+        self.flow, self.planned, self.written = flow, planned, written
 
 
 class LaneFailedError(PenstockError):

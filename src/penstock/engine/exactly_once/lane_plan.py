@@ -11,8 +11,9 @@ Everything else (files, a round-robin repartition, sorted output) is shared out 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+_NUMBERED = re.compile(r"(-\d+)\.\d+$")
 _SHUFFLED = ("ShuffledRowRDDPartition", "ZippedPartitionsPartition")
 _SHUFFLING = frozenset(
     (
@@ -39,6 +41,14 @@ _SHUFFLING = frozenset(
     )
 )
 """Operators behind which rows are where their values put them."""
+
+_STATEFUL = frozenset(
+    ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit", "Join")
+)
+"""Operators that keep state of the rows of streams."""
+
+_FIRST_COMES = ("Deduplicate", "FlatMapGroups", "TransformWithState")
+"""What operators begin with whose rows follow from the order in which others arrive."""
 
 _BY_ORDER = frozenset(
     (
@@ -65,6 +75,9 @@ class LanePlan:
     digest: str
     """The same for two runs of a batch only if each lane has the same records in both."""
 
+    in_order: bool
+    """Whether the records of each lane come in the same order whenever the batch is run again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -73,6 +86,8 @@ class Share:
     name: str
     first: int
     after: int
+    in_order: bool = False
+    """Whether it is read in the order in which it is stored."""
 
     def __str__(self) -> str:
         """Return what a digest is made of."""
@@ -103,12 +118,29 @@ def plan_of_shares(shares: Sequence[Share]) -> LanePlan:
         seen[name] += 1
     listed = sorted(f"{name}={share}" for name, share in zip(names, shares, strict=True))
     digest = hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
-    return LanePlan(names=tuple(names), digest=digest)
+    in_order = all(share.in_order for share in shares)
+    return LanePlan(names=tuple(names), digest=digest, in_order=in_order)
+
+
+def without_number(lane: str) -> str:
+    """Return the name of what a lane reads, the same for all ranges of one partition."""
+    return _NUMBERED.sub(r"\1", lane)
 
 
 def is_by_order(frame: DataFrame) -> bool:
     """Whether something in the plan puts rows where the order of others says."""
     return any(str(node.nodeName()) in _BY_ORDER for node in _nodes(analyzed(frame)))
+
+
+def wanders_below_state(frame: DataFrame) -> str | None:
+    """Return the operator that may give other rows to one that keeps state of them."""
+    for node in _nodes(analyzed(frame)):
+        if not _keeps_state(node):
+            continue
+        for below in (item for child in items(node.children()) for item in _nodes(child)):
+            if str(below.nodeName()) != "Aggregate" and not _is_deterministic(below):
+                return str(below.nodeName())
+    return None
 
 
 def wanders(frame: DataFrame, *, by_content: bool) -> str | None:
@@ -127,11 +159,39 @@ def wanders(frame: DataFrame, *, by_content: bool) -> str | None:
     return None
 
 
+def repeats_exactly(frame: DataFrame) -> bool:
+    """Whether the rows of a batch have the same values in every column when it is run again."""
+    return not any(_varies(node) for node in _nodes(analyzed(frame)))
+
+
+def _varies(node: Any) -> bool:  # noqa: ANN401 - an object of the JVM
+    name = str(node.nodeName())
+    if not _is_deterministic(node) or name.startswith(_FIRST_COMES):
+        return True
+    # The sum of rounded numbers depends on their order.
+    kinds = {str(item.dataType().typeName()) for item in items(node.output())}
+    return name == "Aggregate" and not kinds.isdisjoint(("float", "double"))
+
+
 def _below_shuffles(plan: Any) -> Iterable[Any]:  # noqa: ANN401 - objects of the JVM
+    """Yield the plans that decide which share of a shuffle a row is in."""
     for node in _nodes(plan):
-        name = str(node.nodeName())
-        if name in _SHUFFLING or name.startswith(("FlatMapGroups", "TransformWithState")):
+        if str(node.nodeName()) == "RepartitionByExpression":
+            yield node
+        elif _has_name(node, _SHUFFLING):
             yield from items(node.children())
+
+
+def _keeps_state(node: Any) -> bool:  # noqa: ANN401 - an object of the JVM
+    if not _has_name(node, _STATEFUL):
+        return False
+    streaming = [bool(child.isStreaming()) for child in items(node.children())]
+    return all(streaming) if str(node.nodeName()) == "Join" else any(streaming)
+
+
+def _has_name(node: Any, names: frozenset[str]) -> bool:  # noqa: ANN401 - an object of the JVM
+    name = str(node.nodeName())
+    return name in names or name.startswith(("FlatMapGroups", "TransformWithState"))
 
 
 def _is_deterministic(node: Any) -> bool:  # noqa: ANN401 - an object of the JVM
@@ -151,7 +211,7 @@ def _share(partition: Any, count: int) -> Share | None:  # noqa: ANN401 - an obj
     if kind == "UnionPartition":
         inner = _share(partition.parentPartition(), count)
         side = partition.parentRddIndex()
-        return inner and Share(f"{side}:{inner.name}", inner.first, inner.after)
+        return inner and replace(inner, name=f"{side}:{inner.name}")
     if kind != "DataSourceRDDPartition":
         return None
     read = partition.inputPartition()
@@ -159,7 +219,7 @@ def _share(partition: Any, count: int) -> Share | None:  # noqa: ANN401 - an obj
         return None
     found = read.get().offsetRange()
     name = str(found.topicPartition().toString())
-    return Share(name, int(found.fromOffset()), int(found.untilOffset()))
+    return Share(name, int(found.fromOffset()), int(found.untilOffset()), in_order=True)
 
 
 def _partitions(records: DataFrame) -> Iterable[Any]:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from threading import Lock
 from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F
 
 from penstock.engine.exactly_once.errors import LanesChangedError
 from penstock.engine.exactly_once.lane_plan import LanePlan, lane_plan, shared_by_content
 from penstock.engine.exactly_once.tasks import RESULT_SCHEMA, lane_writer, result_of
 from penstock.kafka.lanes.ledger import (
     LEDGER_TOPIC,
-    Counts,
     Lane,
     LaneEntry,
-    added,
+    Written,
+    flow_of,
     lane_prefix,
+    written_by,
 )
-from penstock.kafka.lanes.writing import LaneTask
+from penstock.kafka.lanes.writing import LaneTask, Parts
 from penstock.kafka.tables import KafkaTable
 from penstock.names import FlowName
 
@@ -30,10 +29,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from penstock.engine.exactly_once.losses import ShortenedBatch
     from penstock.engine.storage import Storage
     from penstock.engine.tables import BatchIdentity
     from penstock.kafka import Connection
-    from penstock.names import TopicName
+    from penstock.names import Offset, TopicName
 
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Ledger:
                 return
             prefix = f"{pipeline}/"
             _, found = table.entries_at(prefix)
-            flows = {key: FlowName(key.removeprefix(prefix).partition("/")[0]) for key in found}
+            flows = {key: FlowName(flow_of(key)) for key in found}
             needed = {flow: is_needed(flow) for flow in set(flows.values())}
             for key, flow in flows.items():
                 if not needed[flow]:
@@ -108,6 +108,17 @@ class BegunBatch:
         return True
 
 
+def entries_by_lane(
+    ledger: KafkaTable, pipeline: str, flow: FlowName
+) -> tuple[Offset, dict[str, LaneEntry]]:
+    """Return the entries of a flow that the table has, and up to where it has read."""
+    prefix = lane_prefix(pipeline, flow)
+    position, found = ledger.entries_at(prefix)
+    return position, {
+        key.removeprefix(prefix): LaneEntry.from_bytes(entry.value) for key, entry in found.items()
+    }
+
+
 class LaneSink:
     """Writes the batches of one start of a flow."""
 
@@ -118,8 +129,12 @@ class LaneSink:
         ledger: KafkaTable,
         *,
         by_content: bool,
-        on_written: Callable[[int, Counts], None],
+        has_parts: bool,
+        transaction_seconds: float,
+        batch_bytes: int,
+        on_written: Callable[[int, Written], None],
         begun: BegunBatch | None = None,
+        shortened: ShortenedBatch | None = None,
     ) -> None:
         """Write nothing yet.
 
@@ -128,13 +143,22 @@ class LaneSink:
             flow: the name of the flow.
             ledger: the table of entries, open.
             by_content: whether partitions of this flow's batches are never lanes.
-            on_written: is told of each batch how many records it has for each topic.
+            has_parts: whether a batch has the same rows when it is run again, so that a long one
+                can be committed in parts.
+            transaction_seconds: how long a transaction may be open.
+            batch_bytes: how many bytes of records may go to a partition at once.
+            on_written: is told of each batch what its lanes have written.
             begun: where the last batch is noted before anything of it is written; a batch that was
-                begun is not run again. None: it is.
+                begun is not written again. None: it is.
+            shortened: the last batch that lost records after some of it was written.
         """
         self._pipeline, self._flow, self._ledger = pipeline, flow, ledger
         self._by_content, self._on_written, self._begun = by_content, on_written, begun
+        self._has_parts, self._transaction_seconds = has_parts, transaction_seconds
+        self._batch_bytes, self._shortened = batch_bytes, shortened
         self._owners: dict[str, str] = {}
+        self._entries: dict[str, LaneEntry] = {}
+        """What lanes have told, of which the table may know less."""
 
     def write(
         self, records: DataFrame, identity: BatchIdentity, *, topic: TopicName | None
@@ -142,7 +166,7 @@ class LaneSink:
         """Write a batch, but for what is written.
 
         Args:
-            records: key, value and, if there are any, headers and topic.
+            records: key, value and, if there are any, headers and topic; `lane_records` made them.
             identity: of the batch.
             topic: where all records go; None: each record's `topic`.
 
@@ -150,52 +174,35 @@ class LaneSink:
             LanesChangedError: a part of it was written with other lanes.
             PySparkException: a lane failed; `tasks.failure_in` finds why.
         """
-        counts: Counts = {}
-        if self._begun is None or self._begun.note(identity):
-            counts = self._write(records, identity, topic)
-        self._on_written(identity.batch_id, counts)
+        gives_up = self._begun is not None and not self._begun.note(identity)
+        if gives_up:  # state and counts come of evaluating it
+            records.write.format("noop").mode("append").save()
+        else:
+            self._write(records, identity, topic)
+        written = written_by(self.entries().values(), identity.query_id, identity.batch_id)
+        is_whole = not gives_up and self._lost(identity) is None
+        self._on_written(identity.batch_id, replace(written, is_whole=is_whole))
 
-    def _write(
-        self, records: DataFrame, identity: BatchIdentity, topic: TopicName | None
-    ) -> Counts:
+    def entries(self) -> dict[str, LaneEntry]:
+        """Return what each lane has written last."""
+        _, known = self._known()
+        return {**known, **self._entries}
+
+    def _write(self, records: DataFrame, identity: BatchIdentity, topic: TopicName | None) -> None:
         records, plan = self._planned(records)
         if not plan.names:
-            return {}
-        connection = self._ledger.connection
-        tasks = self._tasks(plan, identity)
-        write = lane_writer(connection, tasks, topic)
-        rows = records.mapInArrow(write, RESULT_SCHEMA).collect()
-        results = {row["lane"]: result_of(row["result"]) for row in rows}
-        self._owners = {name: result.owner for name, result in results.items()}
-        written = (
-            result.entry.counts
-            for result in results.values()
-            if result.entry is not None and result.entry.is_of(identity.query_id, identity.batch_id)
-        )
-        return added(*written)
-
-    def _planned(self, records: DataFrame) -> tuple[DataFrame, LanePlan]:
-        columns = [
-            F.col(name).cast("binary").alias(name) if name in ("key", "value") else F.col(name)
-            for name in records.columns
-        ]
-        records = records.select(*columns)
-        plan = None if self._by_content else lane_plan(records)
-        if plan is not None:
-            return records, plan
-        lanes = records.sparkSession.conf.get("spark.sql.shuffle.partitions")
-        return shared_by_content(records, int(lanes or 1))
-
-    def _tasks(self, plan: LanePlan, identity: BatchIdentity) -> list[LaneTask]:
-        prefix = lane_prefix(self._pipeline, self._flow)
-        position, found = self._ledger.entries_at(prefix)
-        known = {
-            key.removeprefix(prefix): LaneEntry.from_bytes(entry.value)
-            for key, entry in found.items()
-        }
-        self._ensure_same_plan(plan, identity, known)
-        return [
-            LaneTask(
+            return
+        position, known = self._known()
+        lost = self._lost(identity)
+        done = lost.done(plan.names) if lost else frozenset()
+        self._ensure_same_plan(plan, identity, known, done)
+        if not plan.in_order and self._is_long(identity, known):
+            records = records.sortWithinPartitions(*records.columns)
+            plan = replace(plan, in_order=True)
+        tasks = [
+            None
+            if name in done
+            else LaneTask(
                 lane=Lane(pipeline=self._pipeline, flow=self._flow, name=name),
                 query_id=identity.query_id,
                 batch_id=identity.batch_id,
@@ -203,14 +210,54 @@ class LaneSink:
                 known=known.get(name),
                 position=position,
                 owner=self._owners.get(name),
+                transaction_seconds=self._transaction_seconds,
+                parts=self._parts(plan),
+                batch_bytes=self._batch_bytes,
             )
             for name in plan.names
         ]
+        write = lane_writer(self._ledger.connection, tasks, topic)
+        rows = records.mapInArrow(write, RESULT_SCHEMA).collect()
+        results = {row["lane"]: result_of(row["result"]) for row in rows}
+        self._owners |= {name: result.owner for name, result in results.items()}
+        for name, result in results.items():
+            if result.entry is not None:
+                self._entries[name] = result.entry
+
+    def _lost(self, identity: BatchIdentity) -> ShortenedBatch | None:
+        """Return what a batch lost records behind; None if it has lost none."""
+        shortened = self._shortened
+        return shortened if shortened is not None and shortened.is_batch(identity) else None
+
+    def _planned(self, records: DataFrame) -> tuple[DataFrame, LanePlan]:
+        plan = None if self._by_content else lane_plan(records)
+        if plan is not None:
+            return records, plan
+        lanes = records.sparkSession.conf.get("spark.sql.shuffle.partitions")
+        return shared_by_content(records, int(lanes or 1))
+
+    def _is_long(self, identity: BatchIdentity, known: Mapping[str, LaneEntry]) -> bool:
+        """Whether a lane has found that the batch is one to be committed in parts."""
+        return any(
+            entry.is_part_of(identity.query_id, identity.batch_id) for entry in known.values()
+        )
+
+    def _parts(self, plan: LanePlan) -> Parts:
+        if not self._has_parts:
+            return Parts.NEVER
+        return Parts.AS_THEY_COME if plan.in_order else Parts.SORTED
+
+    def _known(self) -> tuple[Offset, dict[str, LaneEntry]]:
+        return entries_by_lane(self._ledger, self._pipeline, self._flow)
 
     def _ensure_same_plan(
-        self, plan: LanePlan, identity: BatchIdentity, known: Mapping[str, LaneEntry]
+        self,
+        plan: LanePlan,
+        identity: BatchIdentity,
+        known: Mapping[str, LaneEntry],
+        done: frozenset[str],
     ) -> None:
-        for entry in known.values():
+        for name, entry in known.items():
             is_of_batch = entry.is_of(identity.query_id, identity.batch_id)
-            if is_of_batch and entry.plan != plan.digest:
+            if is_of_batch and entry.plan != plan.digest and not (plan.in_order and name in done):
                 raise LanesChangedError(self._flow, identity.batch_id, lanes=len(plan.names))

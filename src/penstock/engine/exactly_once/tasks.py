@@ -6,12 +6,16 @@ Runs in Python workers; whatever is imported here is imported there.
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
+from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.engine.exactly_once.whole_input import TaskInput
 from penstock.errors import PenstockError
 from penstock.kafka.lanes.ledger import LaneEntry
 from penstock.kafka.lanes.writing import LaneResult, RecordBatch, write_lane
@@ -23,7 +27,13 @@ if TYPE_CHECKING:
     from penstock.kafka.connection import Connection
     from penstock.kafka.lanes.writing import LaneTask
 
-RESULT_SCHEMA = "lane string, result string"
+# Not as text: Spark would be asked for its meaning in every batch.
+RESULT_SCHEMA = StructType([StructField("lane", StringType()), StructField("result", StringType())])
+
+FINGERPRINT_COLUMN = "fingerprint"
+"""`xxhash64(key, value)` of each record, which Spark computes faster than Python counts."""
+
+_BITS = 2**64 - 1
 
 _RESULT = pa.schema([("lane", pa.string()), ("result", pa.string())])
 
@@ -57,13 +67,13 @@ def failure_in(message: str) -> LaneFailure | None:
 
 
 def lane_writer(
-    connection: Connection, tasks: Sequence[LaneTask], topic: TopicName | None
+    connection: Connection, tasks: Sequence[LaneTask | None], topic: TopicName | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for `mapInArrow` that writes each partition into its lane.
 
     Args:
         connection: how to reach the cluster.
-        tasks: by the index of the partition.
+        tasks: by the index of the partition; None: its rows are not written.
         topic: where all records go; None: each record's `topic`.
     """
 
@@ -71,8 +81,27 @@ def lane_writer(
         context = TaskContext.get()
         assert context is not None  # noqa: S101 - this is a task
         task = tasks[context.partitionId()]
-        records = (part for batch in batches for part in record_batches(batch, topic))
+        if task is None:
+            for _ in batches:
+                pass
+            return
+
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
         try:
+            task_input = TaskInput()
+            if first is None and task.owner is not None:
+                # This driver has shut out others from the lane already, and has nothing to write.
+                task_input.ensure_whole()
+                return
+
+            def records(rows: int) -> Iterator[list[RecordBatch]]:
+                for batch in chain(() if first is None else (first,), filled):
+                    written = min(rows, batch.num_rows)
+                    yield list(record_batches(batch.slice(written), topic))
+                    rows -= written
+                task_input.ensure_whole()
+
             result = write_lane(connection, task, records)
         except PenstockError as err:
             raise LaneFailedInWorker(err) from err
@@ -108,6 +137,7 @@ def _records(batch: pa.RecordBatch, topic: TopicName) -> RecordBatch:
         keys=batch.column("key").to_pylist(),
         values=batch.column("value").to_pylist(),
         headers=headers,
+        fingerprint=int(np.bitwise_xor.reduce(batch.column(FINGERPRINT_COLUMN).to_numpy())) & _BITS,
     )
 
 
