@@ -10,11 +10,9 @@ import asyncio
 import base64
 import binascii
 import hashlib
-import hmac
-import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from penstock.passwords import SHAPE, HashedPassword
 from penstock.registry.api import error_answer
 from penstock.registry.errors import RegistryError
 from penstock.registry.serving_errors import UsersFileError
@@ -24,46 +22,12 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-# About 50 ms and 16 MB for each guess: what RFC 7914 recommends for logging in.
-_COST, _BLOCK_SIZE, _PARALLEL = 2**14, 8, 1
-_MAX_MEMORY = 64 * 1024 * 1024
-_FIELDS = 7
 _REMEMBERED = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HashedPassword:
-    """A password that can be checked and not read."""
-
-    cost: int
-    block_size: int
-    parallel: int
-    salt: bytes
-    digest: bytes
-
-    def matches(self, password: str) -> bool:
-        """Return whether `password` is it."""
-        return hmac.compare_digest(self._hashed(password), self.digest)
-
-    def _hashed(self, password: str) -> bytes:
-        return hashlib.scrypt(
-            password.encode(),
-            salt=self.salt,
-            n=self.cost,
-            r=self.block_size,
-            p=self.parallel,
-            maxmem=_MAX_MEMORY,
-        )
 
 
 def user_line(name: str, password: str) -> str:
     """Return the line of the file for a user."""
-    salt = secrets.token_bytes(16)
-    digest = hashlib.scrypt(
-        password.encode(), salt=salt, n=_COST, r=_BLOCK_SIZE, p=_PARALLEL, maxmem=_MAX_MEMORY
-    )
-    numbers = f"{_COST}:{_BLOCK_SIZE}:{_PARALLEL}"
-    return f"{name}:scrypt:{numbers}:{salt.hex()}:{digest.hex()}"
+    return f"{name}:{HashedPassword.of(password)}"
 
 
 def load_users(path: Path) -> dict[str, HashedPassword]:
@@ -83,23 +47,13 @@ def load_users(path: Path) -> dict[str, HashedPassword]:
 
 
 def _user(line: str, path: Path, number: int) -> tuple[str, HashedPassword]:
-    fields = line.strip().split(":")
-    if len(fields) != _FIELDS or fields[1] != "scrypt" or not fields[0]:
-        raise UsersFileError(path, line=number, reason="it is not `NAME:scrypt:N:R:P:SALT:HASH`")
-    name, _, *numbers, salt, digest = fields
+    name, _, hashed = line.strip().partition(":")
+    if not name:
+        raise UsersFileError(path, line=number, reason=f"it is not `NAME:{SHAPE}`")
     try:
-        cost, block_size, parallel = (int(item) for item in numbers)
-        password = HashedPassword(
-            cost=cost,
-            block_size=block_size,
-            parallel=parallel,
-            salt=bytes.fromhex(salt),
-            digest=bytes.fromhex(digest),
-        )
-        password.matches("")  # numbers that scrypt refuses are found before anybody logs in
+        return name, HashedPassword.parse(hashed)
     except ValueError as err:
         raise UsersFileError(path, line=number, reason=str(err)) from err
-    return name, password
 
 
 class BasicAuth:

@@ -23,6 +23,7 @@ from penstock.kafka import ClusterError
 from penstock.registry.access import BasicAuth, load_users
 from penstock.registry.api.app import DEFAULT_MAX_REQUEST_BYTES, create_app
 from penstock.registry.election import Election
+from penstock.registry.figures import Figures
 from penstock.registry.forwarding import Forwarding
 from penstock.registry.service import Registry
 from penstock.registry.serving_errors import (
@@ -100,7 +101,9 @@ def serve(connection: Connection, serving: Serving, *, on_ready: Callable[[str],
             app = Forwarding(
                 app, election, log, ca=serving.ca, max_request_bytes=DEFAULT_MAX_REQUEST_BYTES
             )
-            app = app if users is None else BasicAuth(app, users)
+            figures = Figures(state, leads=lambda: election.term is not None)
+            app = figures.answering(app)
+            app = figures.counting(app if users is None else BasicAuth(app, users))
             server = _Server(_config(Health(app, election, log), serving), log, election)
             election.start()
             with closing(election):

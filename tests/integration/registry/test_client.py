@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from pydantic import SecretStr
@@ -163,3 +164,18 @@ def test_a_real_registry_is_understood(registry_url: str) -> None:
         assert client.delete_subject(subject) == [1]
         assert subject not in client.subjects()
         assert subject in client.subjects(deleted=True)
+
+
+def test_more_subjects_than_a_registry_tells_at_once_are_all_listed(
+    registry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.registry.client.client._PAGE", 2)
+    subjects = {Subject(f"paged-{uuid4().hex}") for _ in range(5)}
+    with RegistryClient(RegistryAddress(url=registry_url)) as client:
+        for subject in subjects:
+            client.register(subject, SchemaText(type=SchemaType.AVRO, text='"string"'))
+
+        found = [schema.subject for schema in client.latest_schemas()]
+
+    assert subjects <= set(found)
+    assert len(found) == len(set(found))

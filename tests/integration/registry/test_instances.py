@@ -61,6 +61,12 @@ def test_a_follower_forwards_writes_and_shows_them_at_once(
             f"{follower.url}/config", json={"compatibility": "FULL"}, headers={"X-Forward": "false"}
         )
         assert (answer.status_code, answer.json()["error_code"]) == (500, 50004)
+        told = [httpx2.get(f"{each.url}/metrics").text.splitlines() for each in (leader, follower)]
+
+    assert ["penstock_registry_leads 1.0" in lines for lines in told] == [True, False]
+    assert ["penstock_registry_subjects 9.0" in lines for lines in told] == [True, True]
+    counted = 'penstock_registry_requests_total{asked="subjects",status="404"} 1.0'
+    assert [counted in lines for lines in told] == [True, True]  # one asked the other
 
 
 def test_a_leader_that_stops_in_good_order_is_followed_at_once(
@@ -70,7 +76,7 @@ def test_a_leader_that_stops_in_good_order_is_followed_at_once(
         first = register(leader, "s1", avro("One"))
         leader.signal(signal.SIGTERM)
         assert leader.ended() == (0, "")
-        eventually(follower.leads, within_seconds=4)  # a dead one would be missed for six
+        eventually(follower.leads, within_seconds=5.5)  # a dead one would be missed for six
         assert register(follower, "s2", avro("Two")) == first + 1
 
 

@@ -83,7 +83,7 @@ requests = st.tuples(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(requests=st.lists(requests, max_size=12))
 def test_no_request_is_answered_with_a_fault_of_the_server(
     runner: asyncio.Runner, requests: list[tuple[str, str, str, object]]

@@ -95,7 +95,7 @@ def answers(state: RegistryState) -> list[object]:
     ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(acts, max_size=25))
 def test_a_log_read_again_gives_the_same_answers_compacted_or_not(acts: list[Act]) -> None:
     state = RegistryState()
@@ -112,7 +112,7 @@ def test_a_log_read_again_gives_the_same_answers_compacted_or_not(acts: list[Act
     assert answers(folded(compacted(log.records))) == expected
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(acts, max_size=25))
 def test_an_id_stands_for_one_schema_for_ever(acts: list[Act]) -> None:
     state = RegistryState()

@@ -69,6 +69,10 @@ class RegistryAddress:
     timeout_seconds: float = 10.0
 
 
+_PAGE = 1_000
+"""Registries answer with so many schemas at most."""
+
+
 class RegistryClient:
     """Asks one registry. Threads may share it.
 
@@ -104,17 +108,27 @@ class RegistryClient:
         """Close the connections."""
         self._http.close()
 
+    def figures(self) -> str | None:
+        """Return what the registry measures, as Prometheus reads it; None when it does not tell."""
+        with self._answering():
+            response = self._http.get(f"{self.url}/metrics")
+        return response.text if response.status_code == 200 else None
+
     def subjects(self, *, deleted: bool = False) -> list[Subject]:
         """Return the subjects; with `deleted`, also those that were deleted softly."""
         answer = self._ask("GET", "/subjects", "the list of subjects", {"deleted": deleted})
         return subjects_from(answer, url=self.url)
 
     def latest_schemas(self, *, deleted: bool = False) -> list[RegisteredSchema]:
-        """Return the latest version of every subject, with one request."""
-        query = {"latestOnly": True, "deleted": deleted}
-        return schemas_from(
-            self._ask("GET", "/schemas", "the list of schemas", query), url=self.url
-        )
+        """Return the latest version of every subject, a thousand with each request."""
+        found: list[RegisteredSchema] = []
+        while True:
+            query = {"latestOnly": True, "deleted": deleted, "offset": len(found), "limit": _PAGE}
+            answer = self._ask("GET", "/schemas", "the list of schemas", query)
+            some = schemas_from(answer, url=self.url)
+            found += some
+            if len(some) < _PAGE:
+                return found
 
     def versions(self, subject: Subject, *, deleted: bool = False) -> list[int]:
         """Return the versions of a subject.
