@@ -9,6 +9,10 @@ transaction markers leave gaps. Ends are high watermarks and not the last stable
 can reach: behind a transaction that stays open a flow stands still and would seem to be up to date,
 while its lag in fact grows. Partitions that were added since the last batch count from their start.
 
+**Held** records are those of the lag that are behind an open transaction: from its first record, or
+the flow's position, to the end. Transactions come and go, so it takes two looks at the same one to
+tell since when: then its first record is read for its timestamp.
+
 **Seconds** are the age, by Kafka's timestamp, of the oldest record that no finished batch has read:
 the first at or after the flow's position, of all partitions the oldest; 0 when nothing is unread.
 One record per lagging partition is read to learn that, and none while a partition's position stays
@@ -20,11 +24,12 @@ While brokers are silent nothing is told: `control` tells that Kafka is away.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from penstock.engine.events import FlowLag
-from penstock.kafka import Admin, ClusterError, TimestampReader, topic_ends
+from penstock.kafka import Admin, ClusterError, Isolation, TimestampReader, topic_ends
 from penstock.monitoring.periodic import Periodic
 from penstock.monitoring.positions import Positions
 from penstock.names import Offset
@@ -69,6 +74,7 @@ class LagMonitor:
         self._notify, self._clock = notify, clock
         self._positions = Positions()
         self._oldest: dict[FlowName, dict[TopicPartition, tuple[Offset, datetime]]] = {}
+        self._open: dict[TopicPartition, tuple[Offset, datetime | None]] = {}
         self._failing = False
         self._periodic = Periodic(self.look, seconds=every_seconds, name="penstock-lag")
 
@@ -111,14 +117,33 @@ class LagMonitor:
             return
         try:
             ends = topic_ends(self._admin, topics)
+            stable = topic_ends(self._admin, topics, isolation=Isolation.READ_COMMITTED)
         except ClusterError as fault:
             self._missed(fault)
             return
         self._failing = False
+        opened = self._opened(ends, stable)
         for flow, position in positions.items():
             lags = partition_lags(position, ends)
             oldest = self._oldest_unread(flow, position, lags)
-            self._notify(flow_lag(flow, position, lags, oldest, at=self._clock()))
+            lag = flow_lag(flow, position, lags, oldest, at=self._clock())
+            self._notify(with_held(lag, position, stable, opened))
+
+    def _opened(
+        self, ends: Mapping[TopicPartition, Offset], stable: Mapping[TopicPartition, Offset]
+    ) -> Timestamps:
+        """Return when the transactions were opened that were open at the last look as well."""
+        held = {item: at for item, at in stable.items() if at < ends.get(item, 0)}
+        before, self._open = self._open, {item: (at, None) for item, at in held.items()}
+        still = {item: at for item, at in held.items() if item in before and before[item][0] == at}
+        known = {item: moment for item in still if (moment := before[item][1])}
+        asked = {item: at for item, at in still.items() if item not in known}
+        known |= {item: moment for item, moment in self._read(asked).items() if moment}
+        self._open |= {item: (held[item], moment) for item, moment in known.items()}
+        return known
+
+    def _read(self, asked: Mapping[TopicPartition, Offset]) -> Timestamps:
+        return self._reader.read(asked, timeout_seconds=_REQUEST_SECONDS) if asked else {}
 
     def _oldest_unread(
         self, flow: FlowName, position: Offsets, lags: Mapping[TopicPartition, int]
@@ -134,7 +159,7 @@ class LagMonitor:
             if unread.get(item) == offset
         }
         asked = {item: offset for item, offset in unread.items() if item not in known}
-        read = self._reader.read(asked, timeout_seconds=_REQUEST_SECONDS) if asked else {}
+        read = self._read(asked)
         known |= {item: (asked[item], moment) for item, moment in read.items() if moment}
         self._oldest[flow] = known
         return {**read, **{item: moment for item, (_, moment) in known.items()}}
@@ -179,4 +204,31 @@ def flow_lag(
         records=sum(lags.values()) if complete else None,
         seconds=waiting if aged else None,
         by_partition=dict(lags),
+    )
+
+
+def with_held(
+    lag: FlowLag,
+    position: Offsets,
+    stable: Mapping[TopicPartition, Offset],
+    opened: Timestamps,
+) -> FlowLag:
+    """Return `lag` with what of it is behind open transactions.
+
+    Args:
+        lag: of a flow.
+        position: where the flow stands.
+        stable: up to where it can read now.
+        opened: when transactions were opened, as far as that is known.
+    """
+    if lag.records is None or any(item not in stable for item in lag.by_partition):
+        return replace(lag, held_records=None)
+    held = {
+        item: records - max(0, stable[item] - position.get(item, 0))
+        for item, records in lag.by_partition.items()
+    }
+    waiting = {item: records for item, records in held.items() if records > 0}
+    moments = [moment for item in waiting if (moment := opened.get(item)) is not None]
+    return replace(
+        lag, held_records=sum(waiting.values()), held_since=min(moments) if moments else None
     )

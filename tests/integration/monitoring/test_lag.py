@@ -140,13 +140,37 @@ def test_an_open_transaction_shows_as_lag_although_the_flow_can_read_no_further(
     stable = end_offsets(admin, [first], isolation=Isolation.READ_COMMITTED)[first]
     watched.read(topic, stable, 0, 0)
 
-    open_lag = [(lag.records, lag.seconds) for lag in watched.look()]
+    (young,) = watched.look()
+    (older,) = watched.look()
     producer.commit_transaction(20)
     # The record and the marker of its transaction have been read.
     watched.read(topic, 2, 0, 0)
 
-    assert (stable, open_lag) == (0, [(1, 600.0)])
-    assert [(lag.records, lag.seconds) for lag in watched.look()] == [(0, 0.0)]
+    assert (stable, young.records, young.seconds) == (0, 1, 600.0)
+    assert (young.held_records, young.held_since) == (1, None)
+    assert (older.held_records, older.held_since) == (1, WRITTEN)
+    (done,) = watched.look()
+    assert (done.records, done.seconds, done.held_records, done.held_since) == (0, 0.0, 0, None)
+
+
+def test_records_before_an_open_transaction_are_not_held_up_by_it(
+    watched: Watched, connection: Connection, topic: TopicName
+) -> None:
+    send(connection, topic, [written_after(0), written_after(60), written_after(120)])
+    producer = Producer(connection.client_config() | {"transactional.id": topic})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    for _ in range(2):
+        producer.produce(topic, "x", partition=0, timestamp=int(LATER.timestamp() * 1000))
+    assert producer.flush(20) == 0
+    watched.read(topic, 1, 0, 0)
+
+    watched.look()
+    (lag,) = watched.look()
+    producer.abort_transaction(20)
+
+    assert (lag.records, lag.seconds) == (4, 540.0)
+    assert (lag.held_records, lag.held_since) == (2, LATER)
 
 
 def test_where_only_the_marker_of_a_transaction_is_left_nothing_waits(

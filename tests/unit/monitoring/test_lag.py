@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from penstock.monitoring.lag import flow_lag, partition_lags
+from penstock.monitoring.lag import flow_lag, partition_lags, with_held
 from penstock.names import Offset, Partition, TopicName
 from support.pipeline_events import DETECT, NOON, at, offsets
 
@@ -63,3 +63,15 @@ def test_records_from_the_future_are_not_behind() -> None:
     ahead = {FIRST: NOON + timedelta(seconds=30)}
 
     assert flow_lag(DETECT, offsets(0), {FIRST: 1}, ahead, at=NOON).seconds == 0.0
+
+
+def test_what_is_behind_open_transactions_is_counted_from_the_later_of_both_places() -> None:
+    lag = flow_lag(DETECT, offsets(2, 8), {FIRST: 8, SECOND: 2}, {}, at=NOON)
+
+    held = with_held(lag, offsets(2, 8), offsets(6, 5), {FIRST: at(-3), SECOND: at(-5)})
+    free = with_held(lag, offsets(2, 8), offsets(10, 11), {})
+    unknown = with_held(lag, offsets(2, 8), offsets(6), {FIRST: at(-3)})
+
+    assert (held.held_records, held.held_since) == (4 + 2, at(-5))
+    assert (free.held_records, free.held_since) == (0, None)
+    assert (unknown.held_records, unknown.held_since) == (None, None)
