@@ -40,10 +40,13 @@ def ask(
     pipeline: PipelineName,
     command: Command,
     timeout_seconds: float = ANSWER_SECONDS,
+    *,
+    by: str | None = None,
 ) -> Answer:
     """Ask the driver of `pipeline` to carry out `command`, and return what it says.
 
     A command that nobody has answered in time is withdrawn, so that no driver finds it later.
+    `by` says who asks; default: this user on this machine.
 
     Raises:
         WrongArgumentError: the command makes no sense; nobody was asked.
@@ -52,7 +55,7 @@ def ask(
     """
     ensure_sensible(command)
     key = command_key(pipeline, CommandId(uuid4().hex))
-    asked = Asked(command=command, by=_asker(), at=datetime.now(UTC))
+    asked = Asked(command=command, by=by or _asker(), at=datetime.now(UTC))
     table = KafkaTable.open(connection, COMMANDS_TOPIC)
     try:
         table.put(key, encode_asked(asked))

@@ -7,10 +7,12 @@ that the clock of whoever asks may be wrong.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
+from penstock.control.about import about_key, decode_about, decode_plan, plan_key
 from penstock.control.errors import UnknownPipelineError
 from penstock.control.lease_records import decode_lease, pipeline_of_lease
 from penstock.control.status_records import (
@@ -27,15 +29,19 @@ from penstock.kafka.tables import KafkaTable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from penstock.control.about import AboutRecord, PlanRecord
     from penstock.control.holders import Holder
     from penstock.control.lease_records import LeaseRecord
     from penstock.control.status_records import PipelineRecord
     from penstock.kafka import Connection
     from penstock.kafka.tables import Entry
-    from penstock.names import PipelineName
+    from penstock.names import FlowName, PipelineName
 
 _CLOCK_KEY = "clock"
 """What is written there does not matter: its time is the broker's."""
+
+_CLOCK_SECONDS = 30.0
+"""How long the broker is not asked for its time again: who looks every second writes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +72,8 @@ class Fleet:
             PenstockError: Kafka cannot be used.
         """
         self._table = KafkaTable.open(connection, STATUS_TOPIC)
+        self._ahead: timedelta | None = None
+        self._ask_again_at = 0.0
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -99,15 +107,32 @@ class Fleet:
             raise UnknownPipelineError(pipeline, known=views)
         return views[pipeline]
 
+    def about(self, record: PipelineRecord) -> AboutRecord | None:
+        """Return what the driver of `record` tells of its pipeline; None: nothing readable."""
+        entry = self._table.get(about_key(record.pipeline, record.epoch))
+        return decode_about(entry.value) if entry else None
+
+    def plan(self, record: PipelineRecord, flow: FlowName) -> PlanRecord | None:
+        """Return what Spark does for a flow; None before its first batch."""
+        entry = self._table.get(plan_key(record.pipeline, record.epoch, flow))
+        return decode_plan(entry.value) if entry else None
+
     def _now(self, entries: Mapping[str, Entry]) -> datetime:
         """Return the time by the broker's clock; where nobody may have died, any will do."""
         if all(_has_ended(key, entry) for key, entry in entries.items()):
             return datetime.now(UTC)
+        if self._ahead is None or time.monotonic() >= self._ask_again_at:
+            self._ahead = self._broker_ahead()
+            self._ask_again_at = time.monotonic() + _CLOCK_SECONDS
+        return datetime.now(UTC) + self._ahead
+
+    def _broker_ahead(self) -> timedelta:
+        """Return how far the broker's clock is ahead of this machine's."""
         try:
-            return self._table.put(_CLOCK_KEY, b"{}").written_at
+            return self._table.put(_CLOCK_KEY, b"{}").written_at - datetime.now(UTC)
         except PenstockError:
             # Whoever may only read relies on a clock of his own.
-            return datetime.now(UTC)
+            return timedelta()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
     GET /health    200 while the driver can do its work at all; 503 when it should be replaced
     GET /ready     200 while every flow runs or waits for input and this driver holds the lease
+    GET /metrics   what the pipeline measures, as Prometheus reads it
 
-Both answer with JSON that says why. The server is a thread; its libraries are imported when a port
-is set, and not before.
+The first two answer with JSON that says why. The server is a thread; its libraries are imported
+when a port is set, and not before.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from penstock.control.supervision import FlowState
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from starlette.applications import Starlette
     from starlette.responses import Response
     from uvicorn import Server
 
+    from penstock.monitoring.catalog import Sample
     from penstock.names import FlowName, PipelineName
 
 SILENT_SECONDS = 20.0
@@ -93,14 +95,26 @@ class _Answer:
 class HealthServer:
     """Serves the health of a driver while the `with` block runs."""
 
-    def __init__(self, host: str, port: int, look: Callable[[], Health]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        look: Callable[[], Health],
+        measure: Callable[[], Iterable[Sample]],
+    ) -> None:
         """Take the port, so that the address is known; answer when the block begins.
+
+        Args:
+            host: the address to listen at.
+            port: 0 for any free one.
+            look: says how the driver does.
+            measure: says what is to be read at `/metrics`.
 
         Raises:
             HealthPortTakenError: the port is not free, or not allowed.
         """
-        self._look, self._socket = look, _listening(host, port)
-        self._server = _server(_application(look))
+        self._socket = _listening(host, port)
+        self._server = _server(_application(look, measure))
         self._thread = Thread(target=self._serve, name="penstock-health", daemon=True)
 
     @property
@@ -141,10 +155,12 @@ def _server(application: Starlette) -> Server:
     return Server(config)
 
 
-def _application(look: Callable[[], Health]) -> Starlette:
+def _application(look: Callable[[], Health], measure: Callable[[], Iterable[Sample]]) -> Starlette:
     from starlette.applications import Starlette
-    from starlette.responses import JSONResponse
+    from starlette.responses import JSONResponse, PlainTextResponse
     from starlette.routing import Route
+
+    from penstock.monitoring.exposition import CONTENT_TYPE, exposition
 
     def answer(why: str | None, health: Health) -> Response:
         said = _Answer(pipeline=health.pipeline, ok=why is None, why=why, flows=health.flows)
@@ -158,4 +174,8 @@ def _application(look: Callable[[], Health]) -> Starlette:
         health = look()
         return answer(health.obstacle, health)
 
-    return Starlette(routes=[Route("/health", alive), Route("/ready", ready)])
+    async def metrics(_request: object) -> Response:
+        return PlainTextResponse(exposition(measure()), media_type=CONTENT_TYPE)
+
+    routes = [Route("/health", alive), Route("/ready", ready), Route("/metrics", metrics)]
+    return Starlette(routes=routes)

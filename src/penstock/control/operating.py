@@ -30,10 +30,11 @@ from penstock.events import Emit, StepFinished, StepStarted, ignore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from penstock.control.about import AboutRecord, PlanRecord
     from penstock.control.commands import Command
     from penstock.control.detached import Detached, KeptPipeline
     from penstock.kafka import Connection
-    from penstock.names import PipelineName
+    from penstock.names import FlowName, PipelineName
 
 _PAUSE_SECONDS = 0.2
 _OVER = frozenset({OverallState.STOPPED, OverallState.FAILED})
@@ -104,11 +105,28 @@ class Operator:
             raise UnknownPipelineError(pipeline, known=known)
         return known[pipeline]
 
-    def command(self, pipeline: PipelineName, command: Command, *, emit: Emit = ignore) -> str:
+    def about(self, found: Overview) -> AboutRecord | None:
+        """Return what the driver of a pipeline tells of it once; None: it has told nothing."""
+        record = found.view.record if found.view else None
+        return self._fleet.about(record) if record else None
+
+    def plan(self, found: Overview, flow: FlowName) -> PlanRecord | None:
+        """Return what Spark does for a flow, as of its last start; None before its first batch."""
+        record = found.view.record if found.view else None
+        return self._fleet.plan(record, flow) if record else None
+
+    def command(
+        self,
+        pipeline: PipelineName,
+        command: Command,
+        *,
+        emit: Emit = ignore,
+        begun: Callable[[str], None] = lambda _: None,
+    ) -> str:
         """Have `command` carried out and return what was done.
 
         What ends the driver, or starts it again, returns when that is done; anything else with the
-        driver's answer, which may be what it has begun.
+        driver's answer, which may be what it has begun. `begun` is told the answer when it comes.
 
         Raises:
             UnknownPipelineError: there is no pipeline of that name.
@@ -117,16 +135,34 @@ class Operator:
             PenstockError: it was begun, and did not come to its end in time.
         """
         found = self.show(pipeline)
-        if found.has_keeper and ends_all(command) and _has_no_driver(found):
-            return self._end_here(pipeline, command, emit)
+        said = self._said(found, command, None)
+        if said is None:
+            said = self._end_here(pipeline, command, emit)
+            begun(said)
+            return said
+        begun(said)
+        return self._await_effect(found, command, said, emit)
+
+    def begin(self, pipeline: PipelineName, command: Command, *, by: str) -> str:
+        """Have `command` begun for whoever `by` names, and return what the driver says.
+
+        Otherwise as `command`. Where a keeper has to end the pipeline, that is waited for.
+        """
+        said = self._said(self.show(pipeline), command, by)
+        return self._end_here(pipeline, command, ignore) if said is None else said
+
+    def _said(self, found: Overview, command: Command, by: str | None) -> str | None:
+        """Return the driver's answer; None when there is none, and the keeper here can do it."""
+        by_keeper = found.has_keeper and ends_all(command)
+        if by_keeper and _has_no_driver(found):
+            return None
         self._require_driver(found)
         try:
-            said = ask(self._connection, pipeline, command).said()
+            return ask(self._connection, found.pipeline, command, by=by).said()
         except NobodyListensError:
-            if found.has_keeper and ends_all(command):
-                return self._end_here(pipeline, command, emit)
+            if by_keeper:
+                return None
             raise
-        return self._await_effect(found, command, said, emit)
 
     def _await_effect(self, found: Overview, command: Command, said: str, emit: Emit) -> str:
         """Wait for what takes longer than an answer, and return what has become of it."""

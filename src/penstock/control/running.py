@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from penstock.control.about import about
 from penstock.control.errors import FlowsFailedError
+from penstock.control.figures import samples_of
 from penstock.control.health import Health, HealthServer
 from penstock.control.kafka_watch import KafkaWatch
 from penstock.control.listening import CommandListener
@@ -26,6 +28,7 @@ from penstock.control.verbs import RunCommands
 from penstock.engine.events import BatchFinished, FlowStopped, KafkaBack, LookupReloaded
 from penstock.events import Emit, StepStarted, ignore
 from penstock.monitoring import LagMonitor, ShadowGroups
+from penstock.monitoring.clients import client_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from penstock.engine.events import Notify, PipelineEvent
     from penstock.engine.lookups import LookupChange
     from penstock.errors import PenstockError
+    from penstock.monitoring.catalog import Sample
     from penstock.names import FlowName
     from penstock.pipeline import Flow
 
@@ -125,9 +129,11 @@ class PipelineRun:
         at_first = FlowState.PENDING if self._options.once else FlowState.STARTING
         self._status.begin([flow.name for flow in self._options.flows], at_first=at_first)
         self._status.describe(health=health)
+        self._status.tell_about(about(self._options.pipeline, self._options.settings))
         connection, name = self._options.connection, self._options.pipeline.name
         # Whoever has the lease answers, and nobody else.
         with CommandListener(connection, name, self._commands.carry_out):
+            self._warm_up()
             prepare(self._options, self._driver, self._emit)
             spark = self._driver.application()
             self._status.describe(
@@ -137,6 +143,12 @@ class PipelineRun:
         if causes and not self.starts_again:
             raise FlowsFailedError(causes)
 
+    def _warm_up(self) -> None:
+        from penstock.engine.exactly_once.checks import uses_lanes
+
+        if any(uses_lanes(flow, self._options.pipeline) for flow in self._options.flows):
+            self._driver.warm_up_lanes()
+
     @contextmanager
     def _health(self) -> Iterator[str | None]:
         """Serve the health of the driver, if that is wanted; the block gets its address."""
@@ -144,7 +156,9 @@ class PipelineRun:
         if settings.health_port is None:
             yield None
             return
-        with HealthServer(settings.health_host, settings.health_port, self._look) as server:
+        with HealthServer(
+            settings.health_host, settings.health_port, self._look, self._measure
+        ) as server:
             yield server.address
 
     def _look(self) -> Health:
@@ -156,6 +170,9 @@ class PipelineRun:
             spark_is_alive=self._driver.is_alive,
             lease_is_held=self._has_lease and self._claim.lost is None,
         )
+
+    def _measure(self) -> list[Sample]:
+        return [*samples_of(self._status.record()), *client_samples()] if self._has_lease else []
 
     def _free_executors(self) -> None:
         self._executors.free(lambda: self._supervisor.is_at_rest)

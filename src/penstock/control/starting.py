@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from penstock.pipeline import Flow, Pipeline
 
 _DYING_SECONDS = 5.0
+_HISTORY_SECONDS = 10.0
+"""How long the last records of batches may take; the next start finds what is missing."""
 
 _CLOSE_SECONDS = 5.0
 """Flows that ended in good order have waited for their dead letters already."""
@@ -118,6 +120,7 @@ class FlowStarter:
         closing.join(_CLOSE_SECONDS)
         self._context.contracts.close()
         self._context.ledger.close()
+        self._context.history.close(_HISTORY_SECONDS)
         self._admin.forget()
 
     def prepare(self, flow: Flow) -> FlowStart:
@@ -177,6 +180,7 @@ class FlowStarter:
         self._admin.forget()
 
     def _shared(self, notify: Notify) -> PipelineContext:
+        from penstock.delivery.history import HistoryWriter
         from penstock.engine.context import PipelineContext
         from penstock.engine.exactly_once.sink import Ledger
         from penstock.engine.kafka_options import kafka_options
@@ -208,6 +212,7 @@ class FlowStarter:
             ),
             contracts=contracts,
             ledger=Ledger(options.connection),
+            history=HistoryWriter(options.connection),
             quarantine=self._quarantine,
             conf=settings.conf,
             notify=notify,

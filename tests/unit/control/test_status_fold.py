@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -231,5 +232,47 @@ def test_a_record_survives_the_table(fold: StatusFold) -> None:
     assert decode_status(encode_status(record)) == record
 
 
+def test_what_a_driver_told_before_batches_had_phases_and_latencies_can_be_read(
+    fold: StatusFold,
+) -> None:
+    fold.apply(batch(at=at(6)))
+    told = json.loads(encode_status(fold.record(at(9))))
+    for flow in told["flows"]:
+        del flow["latency"], flow["totals"]["undecodable"]
+    for name in ("phases", "state_rows", "state_bytes"):
+        del told["flows"][0]["last_batch"][name]
+
+    record = decode_status(json.dumps(told).encode())
+
+    assert record is not None
+    assert (record.flows[0].latency, record.flows[0].totals.undecodable) == (None, 0)
+    assert record.flows[0].last_batch is not None
+    assert record.flows[0].last_batch.phases == {}
+
+
 def test_what_another_version_wrote_is_not_guessed_at() -> None:
     assert decode_status(b'{"pipeline": "shop", "state": "levitating"}') is None
+
+
+def test_the_last_failures_stay_newest_first_and_each_once(fold: StatusFold) -> None:
+    """A flow that stays down tells its last failure twice: when it fails, and when it is over."""
+    fold.apply(started(DETECT, 5))
+    for number in range(7):
+        fold.apply(failed(HiccupError(f"hiccup {number}")))
+        fold.apply(FlowRestarting(flow=DETECT, at=at(6), attempt=number, after_seconds=1))
+    fold.apply(FlowStopped(flow=DETECT, at=at(8), error=HiccupError("hiccup 6")))
+    flow = fold.record(at(9)).flows[0]
+
+    assert [item.message for item in flow.failures] == [f"hiccup {n}" for n in (6, 5, 4, 3, 2)]
+    assert flow.last_error == flow.failures[0]
+
+
+@pytest.mark.parametrize(("rows", "size", "told"), [(0, 0, 0), (5, 900, 5), (0, 900, None)])
+def test_rows_of_state_that_nobody_counts_are_not_told_as_none(
+    fold: StatusFold, rows: int, size: int, told: int | None
+) -> None:
+    fold.apply(batch(at=at(6), state_rows=rows, state_bytes=size))
+    last = fold.record(at(9)).flows[0].last_batch
+
+    assert last is not None
+    assert (last.state_rows, last.state_bytes) == (told, size)
