@@ -25,7 +25,6 @@ ps.topic(
 ps.topic(
     "sentences",
     kafka_name="sentences.sentences",
-    # A batch that is repeated after a crash writes the same keys again.
     value=ps.json("partition int, last_offset bigint, words int, sentence string"),
     key=("partition", "last_offset"),
     key_format=ps.json("partition int, last_offset bigint"),

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from penstock.local.cluster import KafkaCluster
+
 NAME = PlatformName("trial")
-WHOLE = 3
-"""Processes of a platform with one broker: that, the registry and the supervisor."""
+WHOLE = 4
+"""Processes of a platform with one broker: that, registry, console and the supervisor."""
 
 
 @pytest.fixture
@@ -130,6 +132,40 @@ def test_the_registry_keeps_its_address_and_its_schemas(penstock: Penstock) -> N
     assert "ready at" in penstock("platform", "logs", "registry").stdout
 
 
+def test_the_console_is_there_keeps_its_address_and_is_restarted(penstock: Penstock) -> None:
+    ready = penstock("up").stdout
+    first = penstock("platform", "status", "--json").json["console"]
+    assert f"the console is ready at {first['url']}\n" in ready
+    with urllib.request.urlopen(f"{first['url']}/health", timeout=30) as answer:  # noqa: S310
+        assert answer.status == 200
+    os.kill(first["pid"], signal.SIGKILL)
+
+    def restarted() -> bool:
+        found = penstock("platform", "status", "--json").json["console"]
+        return bool(found["state"] == "running" and found["restarts"] == 1)
+
+    eventually(restarted, within_seconds=30)
+    again = penstock("platform", "status", "--json").json["console"]
+    assert (again["url"], again["last_exit"]) == (first["url"], "killed by SIGKILL")
+    assert f"ready at {first['url']}" in penstock("platform", "logs", "console").stdout
+
+
+def test_a_console_of_its_own_runs_in_the_foreground_until_it_is_asked_to_end(
+    penstock: Penstock, kafka: KafkaCluster
+) -> None:
+    process = penstock.start("console", "--bootstrap", kafka.bootstrap, "--port", "0")
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    assert said.startswith("the console is ready at http://127.0.0.1:")
+    with urllib.request.urlopen(f"{said.split()[-1]}/health", timeout=30) as answer:  # noqa: S310
+        assert answer.status == 200
+
+    process.send_signal(signal.SIGINT)
+
+    rest, errors = process.communicate(timeout=30)
+    assert (process.returncode, rest, errors) == (0, "the console has stopped\n", "")
+
+
 @pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("verb", ["up", "down"])
@@ -164,6 +200,8 @@ def test_a_frozen_supervisor_is_ended_by_down(penstock: Penstock, root: Path) ->
     assert find_processes(root) == []
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_an_up_during_a_down_waits_for_it(penstock: Penstock, root: Path) -> None:
     first = penstock("up", "--json").json["supervisor_pid"]
     going_down = penstock.start("down")
@@ -211,6 +249,8 @@ def test_a_foreign_process_on_the_port_is_named(penstock: Penstock, root: Path) 
     assert find_processes(root) == []
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_port_taken_later_stops_the_restart_and_says_by_whom(penstock: Penstock) -> None:
     """The broker is stopped, a stranger takes its port, the broker is started again."""
     port = int(penstock("up", "--json").json["bootstrap"].rpartition(":")[2])
@@ -234,6 +274,8 @@ def test_data_of_a_newer_kafka_is_refused(penstock: Penstock, root: Path) -> Non
     assert f"error[PEN-507]: `{root}` was written by Kafka 9.0.0" in outcome.stderr
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_damaged_data_ends_up_with_the_reason_and_nothing_left(
     penstock: Penstock, root: Path
 ) -> None:
@@ -280,6 +322,8 @@ def test_logs_are_read_by_component(penstock: Penstock) -> None:
     assert (unknown.status, "PEN-512" in unknown.stderr) == (2, True)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_platforms_run_side_by_side(penstock: Penstock) -> None:
     first = penstock("up", "--json").json
     second = penstock("up", "--name", "second", "--json").json

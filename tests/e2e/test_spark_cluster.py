@@ -60,6 +60,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkPlatform
         yield platform
 
 
+@pytest.mark.long
 def test_the_cluster_is_shown_and_reached_from_this_machine_only(platform: SparkPlatform) -> None:
     nodes = platform.platform.status().spark
     shown = platform.penstock("platform", "status")
@@ -98,6 +99,7 @@ def test_a_pipeline_with_python_functions_runs_on_its_executors(
     assert [app["name"] for app in platform.cluster()["completedapps"]] == [project.prefix]
 
 
+@pytest.mark.long
 def test_killed_processes_come_back_and_the_master_forgets_nothing(
     platform: SparkPlatform,
 ) -> None:
@@ -112,6 +114,7 @@ def test_killed_processes_come_back_and_the_master_forgets_nothing(
     platform.await_workers(2)
 
 
+@pytest.mark.long
 def test_the_number_of_workers_can_change_while_kafka_runs(platform: SparkPlatform) -> None:
     broker = platform.platform.status().brokers[0].pid
 
@@ -124,8 +127,8 @@ def test_the_number_of_workers_can_change_while_kafka_runs(platform: SparkPlatfo
 
     assert none.status == 0, none.stderr
     root = platform.platform.folder.root
-    # The broker, the registry and the supervisor are left.
-    eventually(lambda: len(find_processes(root)) == 3, within_seconds=60)
+    # The broker, the registry, the console and the supervisor are left.
+    eventually(lambda: len(find_processes(root)) == 4, within_seconds=60)
     eventually(lambda: platform.platform.status().spark == (), within_seconds=60)
     assert platform.platform.status().brokers[0].pid == broker
 

@@ -15,8 +15,16 @@ from penstock.cli.config_views import (
     in_force,
     print_changes,
 )
-from penstock.cli.options import cluster_options, connect, json_option, yes_option
+from penstock.cli.options import (
+    cluster_options,
+    cluster_settings,
+    connect,
+    connection_of,
+    json_option,
+    yes_option,
+)
 from penstock.cli.rendering import confirm, show, table
+from penstock.cli.trail import Deed, on_the_trail
 from penstock.errors import UsageError
 from penstock.names import BrokerId
 
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from penstock.kafka import Admin, BrokerTarget, ConfigAlteration, ConfigEntry
+    from penstock.settings import Settings
 
 
 class BrokerTargetError(UsageError):
@@ -173,9 +182,8 @@ def set_command(
       penstock cluster config set num.io.threads=4 --broker 1
       penstock cluster config set log.retention.ms=86400000 --default
     """
-    with _admin(bootstrap, profile) as admin:
-        target = _one_target(broker, all_brokers=all_brokers)
-        _change(admin, target, alterations(settings), yes=yes, as_json=as_json)
+    target, asked = _one_target(broker, all_brokers=all_brokers), alterations(settings)
+    _change(cluster_settings(bootstrap, profile), target, asked, yes=yes, as_json=as_json)
 
 
 @config.command()
@@ -200,15 +208,8 @@ def unset(
     \b
       penstock cluster config unset num.io.threads --broker 1
     """
-    with _admin(bootstrap, profile) as admin:
-        target = _one_target(broker, all_brokers=all_brokers)
-        _change(admin, target, alterations((), keys), yes=yes, as_json=as_json)
-
-
-def _admin(bootstrap: str | None, profile: str | None) -> Admin:
-    from penstock.kafka import Admin
-
-    return Admin(connect(bootstrap, profile))
+    target, asked = _one_target(broker, all_brokers=all_brokers), alterations((), keys)
+    _change(cluster_settings(bootstrap, profile), target, asked, yes=yes, as_json=as_json)
 
 
 def _one_target(broker: int | None, *, all_brokers: bool) -> BrokerTarget:
@@ -220,7 +221,7 @@ def _one_target(broker: int | None, *, all_brokers: bool) -> BrokerTarget:
 
 
 def _change(
-    admin: Admin,
+    settings: Settings,
     target: BrokerTarget,
     wanted: Sequence[ConfigAlteration],
     *,
@@ -228,14 +229,18 @@ def _change(
     as_json: bool,
 ) -> None:
     """Show what would change, ask, change it, show what has changed."""
-    from penstock.kafka import apply_broker_configs, plan_broker_configs
+    from penstock.kafka import Admin, AllBrokers, apply_broker_configs, plan_broker_configs
 
-    current = plan_broker_configs(admin, target, wanted)
-    if not yes:
-        for alteration, entry in zip(wanted, current, strict=True):
-            new = "removed" if alteration.value is None else alteration.value
-            click.echo(f"{target}: {alteration.name} {in_force(entry)} → {new}", err=True)
-    confirm(f"change {len(wanted)} configs of {target}", yes=yes)
-    changes = apply_broker_configs(admin, target, wanted)
+    action = "alter_all_brokers" if isinstance(target, AllBrokers) else "alter_broker"
+    deed = Deed(action, str(target))
+    with Admin(connection_of(settings)) as admin, on_the_trail(settings, deed) as did:
+        current = plan_broker_configs(admin, target, wanted)
+        if not yes:
+            for alteration, entry in zip(wanted, current, strict=True):
+                new = "removed" if alteration.value is None else alteration.value
+                click.echo(f"{target}: {alteration.name} {in_force(entry)} → {new}", err=True)
+        confirm(f"change {len(wanted)} configs of {target}", yes=yes)
+        changes = apply_broker_configs(admin, target, wanted)
+        did(deed, f"The configs of {target} were changed: {', '.join(map(str, changes))}.")
     payload = {"owner": str(target), "configs": changes_payload(changes)}
     show(payload, lambda: print_changes(str(target), changes), as_json=as_json)

@@ -174,7 +174,8 @@ class _Columns(click.ParamType["tuple[str, ...]"]):
     "--where",
     multiple=True,
     metavar="CONDITION",
-    help="Only records whose JSON value fulfills it: '/user/age >= 18'. May be repeated.",
+    help="Only records whose JSON value fulfills it: '/user/age >= 18', or '$.user.age >= 18'. "
+    "May be repeated.",
 )
 @click.option(
     "--show",

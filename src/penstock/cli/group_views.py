@@ -150,6 +150,11 @@ def _note(lag: PartitionLag) -> str | None:
         return f"`{lag.partition}` does not exist any more"
     if lag.expired:
         return f"`{lag.partition}`: {lag.expired} of the lag of {lag.lag} are already deleted"
+    if lag.held:
+        return (
+            f"`{lag.partition}`: {lag.held} of the lag of {lag.lag} are behind an open "
+            f"transaction, readers of committed records wait at {lag.stable}"
+        )
     if lag.beyond_end:
         return f"`{lag.partition}`: the commit lies beyond the end; was the topic made anew?"
     return None
@@ -179,7 +184,9 @@ def _lag_payload(item: GroupDescription, lag: PartitionLag) -> dict[str, object]
         "current_offset": lag.committed,
         "log_start_offset": lag.first,
         "log_end_offset": lag.end,
+        "last_stable_offset": lag.stable,
         "lag": lag.lag,
+        "held": lag.held,
         "expired": lag.expired,
         "owner": _owner(item, lag),
     }

@@ -16,15 +16,25 @@ from penstock.cli.group_views import (
     print_lost_offsets,
     print_plan,
 )
-from penstock.cli.options import TIME, cluster_options, connect, json_option, yes_option
+from penstock.cli.options import (
+    TIME,
+    cluster_options,
+    cluster_settings,
+    connect,
+    connection_of,
+    json_option,
+    yes_option,
+)
 from penstock.cli.rendering import confirm, show, table
+from penstock.cli.trail import Deed, on_the_trail
 from penstock.names import GroupId, Offset, Partition, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from penstock.kafka import Admin, GroupListing, ResetPlan, ResetTarget, TopicSelection
+    from penstock.settings import Settings
 
 STATES = ("stable", "empty", "rebalancing", "dead", "unknown")
 TYPES = ("classic", "consumer", "other")
@@ -180,7 +190,7 @@ def reset(
       penstock groups reset orders-app --topic orders:0,1 --to-time 6h --execute
       penstock groups reset orders-app --topic orders --shift -100 --execute --yes
     """
-    from penstock.kafka import Admin, plan_reset
+    from penstock.kafka import plan_reset
 
     if all_topics == bool(topics):
         message = "choose the partitions: either --topic (may be repeated) or --all-topics"
@@ -193,9 +203,13 @@ def reset(
         shift=shift,
         from_file=from_file,
     )
-    with Admin(connect(bootstrap, profile)) as admin:
-        plan = plan_reset(admin, GroupId(name), target, topics=topics or None)
-        _carry_out(admin, plan, execute=execute, yes=yes, as_json=as_json)
+    group = GroupId(name)
+
+    def planned(admin: Admin) -> ResetPlan:
+        return plan_reset(admin, group, target, topics=topics or None)
+
+    settings = cluster_settings(bootstrap, profile)
+    _carry_out(settings, group, planned, execute=execute, yes=yes, as_json=as_json)
 
 
 @groups.command()
@@ -218,13 +232,17 @@ def delete(
     from penstock.kafka import Admin, delete_groups, describe_groups, ensure_groups_idle
 
     wanted = list(dict.fromkeys(_group_ids(names)))
-    with Admin(connect(bootstrap, profile)) as admin:
+    settings = cluster_settings(bootstrap, profile)
+    deeds = [Deed("delete_group", f"group {group}") for group in wanted]
+    with Admin(connection_of(settings)) as admin, on_the_trail(settings, *deeds) as did:
         found = describe_groups(admin, wanted)
         ensure_groups_idle(admin, wanted, verb="delete")
         if not as_json:
             print_lost_offsets(found)
         confirm(f"delete {_counted(len(wanted), 'group')} and these offsets", yes=yes)
         delete_groups(admin, wanted)
+        for group, deed in zip(wanted, deeds, strict=True):
+            did(deed, f"Group `{group}` was deleted.")
     show(
         {"deleted": wanted},
         lambda: click.echo(f"deleted {_counted(len(wanted), 'group')}", err=True),
@@ -278,12 +296,16 @@ def import_command(
       penstock groups import orders-app.json
       penstock groups import orders-app.json --group orders-copy --execute
     """
-    from penstock.kafka import Admin, load_snapshot, plan_import
+    from penstock.kafka import load_snapshot, plan_import
 
     snapshot = load_snapshot(file)
-    with Admin(connect(bootstrap, profile)) as admin:
-        plan = plan_import(admin, GroupId(name or snapshot.group), snapshot.commits)
-        _carry_out(admin, plan, execute=execute, yes=yes, as_json=as_json)
+    group = GroupId(name or snapshot.group)
+
+    def planned(admin: Admin) -> ResetPlan:
+        return plan_import(admin, group, snapshot.commits)
+
+    settings = cluster_settings(bootstrap, profile)
+    _carry_out(settings, group, planned, execute=execute, yes=yes, as_json=as_json)
 
 
 def _one_target(
@@ -327,21 +349,32 @@ def _one_target(
     return targets[0]
 
 
-def _carry_out(admin: Admin, plan: ResetPlan, *, execute: bool, yes: bool, as_json: bool) -> None:
-    """Show `plan` and, when asked to, apply it: the same list is shown and written."""
-    from penstock.kafka import apply_reset, ensure_groups_idle
+def _carry_out(
+    settings: Settings,
+    group: GroupId,
+    planned: Callable[[Admin], ResetPlan],
+    *,
+    execute: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Show a plan and, when asked to, apply it: the same list is shown and written."""
+    from penstock.kafka import Admin, apply_reset, ensure_groups_idle
 
-    if execute:
-        ensure_groups_idle(admin, [plan.group], verb="reset")
-    if not as_json:
-        print_plan(plan)
-    if execute:
-        count = _counted(len(plan.changes), "offset")
-        confirm(f"write {count} of group `{plan.group}`", yes=yes)
-        apply_reset(admin, plan)
-        outcome = f"wrote {count} of group `{plan.group}`"
-    else:
-        outcome = "dry run: nothing was changed; add --execute to write these offsets"
+    outcome = "dry run: nothing was changed; add --execute to write these offsets"
+    deeds = [Deed("reset_group", f"group {group}")] if execute else []
+    with Admin(connection_of(settings)) as admin, on_the_trail(settings, *deeds) as did:
+        plan = planned(admin)
+        if execute:
+            ensure_groups_idle(admin, [group], verb="reset")
+        if not as_json:
+            print_plan(plan)
+        for deed in deeds:
+            count = _counted(len(plan.changes), "offset")
+            confirm(f"write {count} of group `{group}`", yes=yes)
+            apply_reset(admin, plan)
+            outcome = f"wrote {count} of group `{group}`"
+            did(deed, f"Group `{group}` was moved in {_counted(len(plan.changes), 'partition')}.")
     show(
         plan_payload(plan, executed=execute),
         lambda: click.echo(outcome, err=True),

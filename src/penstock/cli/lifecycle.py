@@ -20,9 +20,11 @@ from penstock.cli.projects import (
     project_settings,
 )
 from penstock.cli.rendering import progress, show
+from penstock.cli.trail import Deed, on_the_trail
 from penstock.names import FlowName, PipelineName
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
     from penstock.control.commands import Command
@@ -69,10 +71,12 @@ def start(
     arguments = [str(project_folder(project, settings)), "--json"]
     arguments += ["--profile", profile] if profile else []
     arguments += ["--bootstrap", bootstrap] if bootstrap else []
+    deed = Deed("start_pipeline", f"pipeline {name}")
     try:
-        with progress() as emit:
+        with on_the_trail(settings, deed) as did, progress() as emit:
             launch = _launch(settings, connection, arguments)
             detached_of(settings).start(name, launch, emit=emit)
+            did(deed, f"Pipeline `{name}` was started.")
     except KeyboardInterrupt:
         _say_it_goes_on(name)
         raise SystemExit(_INTERRUPTED) from None
@@ -343,8 +347,13 @@ def _carry_out(
     ensure_sensible(command)
     settings = project_settings(None, profile, bootstrap=bootstrap)
     name = PipelineName(pipeline)
-    with progress() as emit:
-        said = _commanded(settings, name, command, emit)
+    deed = _deed(name, command)
+    with on_the_trail(settings, deed) as did, progress() as emit:
+
+        def begun(said: str) -> None:
+            did(deed, f"{said[:1].upper()}{said[1:]}.")
+
+        said = _commanded(settings, name, command, emit, begun)
     show(
         command_payload(name, command, said),
         lambda: click.echo(f"`{name}`: {said}"),
@@ -352,7 +361,29 @@ def _carry_out(
     )
 
 
-def _commanded(settings: Settings, name: PipelineName, command: Command, emit: Emit) -> str:
+def _deed(name: PipelineName, command: Command) -> Deed:
+    from penstock.control.commands import RescaleCores, RescaleReading, RescaleShuffle, SetLogLevel
+
+    match command:
+        case SetLogLevel():
+            return Deed("set_log_level", f"pipeline {name}")
+        case RescaleCores():
+            return Deed("rescale_pipeline", f"pipeline {name}")
+        case RescaleReading(flow=flow) | RescaleShuffle(flow=flow):
+            return Deed("rescale_flow", f"flow {name}/{flow}")
+        case _ if command.flow is None:
+            return Deed(f"{command.verb}_pipeline", f"pipeline {name}")
+        case _:
+            return Deed(f"{command.verb}_flow", f"flow {name}/{command.flow}")
+
+
+def _commanded(
+    settings: Settings,
+    name: PipelineName,
+    command: Command,
+    emit: Emit,
+    begun: Callable[[str], None],
+) -> str:
     """Ask the driver; while Kafka is away, a keeper on this machine can still end its pipeline."""
     from penstock.control.operating import end_here, ends_all
     from penstock.kafka import ClusterUnreachableError
@@ -360,12 +391,14 @@ def _commanded(settings: Settings, name: PipelineName, command: Command, emit: E
 
     try:
         with operator_of(settings, connection_of(settings)) as operator:
-            return operator.command(name, command, emit=emit)
+            return operator.command(name, command, emit=emit, begun=begun)
     except (ClusterUnreachableError, PlatformNotRunningError):
         found = detached_of(settings).find(name)
         if found is None or not found.is_kept or not ends_all(command):
             raise
-        return end_here(detached_of(settings), name, command, emit)
+        said = end_here(detached_of(settings), name, command, emit)
+        begun(said)
+        return said
 
 
 def operator_of(settings: Settings, connection: Connection) -> Operator:

@@ -11,6 +11,7 @@ import click
 
 from penstock.cli.live import compact_number, compact_seconds
 from penstock.cli.rendering import table
+from penstock.cli.run_events import held, offers
 from penstock.control.overviews import OverallState, advice
 from penstock.control.supervision import FlowState
 
@@ -135,9 +136,13 @@ def _keeper(kept: KeptPipeline) -> str:
 
 def _print_flows(flows: Sequence[FlowRecord]) -> None:
     rates = ("in/s", "out/s", "lag", "behind", "batch", "took")
-    totals = ("in", "out", "dead", "restarts", "watermark")
+    totals = ("in", "out", "dead", "duplicates", "restarts", "watermark")
     table(("flow", "state", "since", *rates, *totals), [_flow_row(flow) for flow in flows])
     for flow in flows:
+        if flow.lag is not None and (waits := held(flow.lag, datetime.now(UTC))):
+            click.echo(f"{flow.flow}: {waits}")
+        if flow.writes:
+            click.echo(f"{flow.flow}: writes {offers(flow.writes)}")
         if flow.last_error is not None:
             click.echo(f"{flow.flow}: last error {_error(flow.last_error)}")
 
@@ -157,6 +162,7 @@ def _flow_row(flow: FlowRecord) -> tuple[object, ...]:
         totals.records_in,
         totals.records_out,
         totals.dead_letters,
+        totals.duplicates,
         totals.restarts,
         _moment(flow.watermark) if flow.watermark and flow.watermark.timestamp() > 0 else None,
     )

@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.run_events import sentence
+from penstock.cli.run_events import held, sentence
 from penstock.control import FlowState, PipelineStatus
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ REDRAWS_PER_SECOND = 4
 EVENTS_SHOWN = 6
 
 _COLUMNS = ("in/s", "out/s", "batch", "lag", "behind", "delay", "rows", "dead")
+_DUPLICATES = "dups"
 _OTHER_COLUMNS_WIDTH = 60  # all but the name of the flow, with the gaps between
 
 _STYLES = {
@@ -121,7 +122,7 @@ class LiveView:
             )
 
     def _problems(self, now: datetime) -> list[Text]:
-        """Return a line for each flow that has failed: why, and when it starts again."""
+        """Return a line for each flow that has failed, or that an open transaction holds up."""
         lines = []
         for flow in self._status.flows.values():
             if flow.error is not None:
@@ -129,18 +130,26 @@ class LiveView:
                 when = "" if again is None else f" (again in {max(again, 0):.0f} s)"
                 words = f"{flow.flow}{when}: [{flow.error.code}] {flow.error.message}"
                 lines.append(Text(words, style="red", no_wrap=True, overflow="ellipsis"))
+            if flow.lag is not None and (waits := held(flow.lag, now)):
+                words = f"{flow.flow}: {waits}"
+                lines.append(Text(words, style="yellow", no_wrap=True, overflow="ellipsis"))
         return lines
 
     def _table(self, now: datetime) -> Table:
+        # Few flows remove duplicates: the others keep the room for their names.
+        has_duplicates = any(flow.totals.duplicates for flow in self._status.flows.values())
+        columns = (*_COLUMNS, *([_DUPLICATES] if has_duplicates else []))
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-        room = max(self._console.width - _OTHER_COLUMNS_WIDTH, 6)
+        width = _OTHER_COLUMNS_WIDTH + (6 if has_duplicates else 0)
+        room = max(self._console.width - width, 6)
         table.add_column("flow", no_wrap=True, overflow="ellipsis", max_width=room)
         table.add_column("state", no_wrap=True, width=10)
-        for column in _COLUMNS:
+        for column in columns:
             table.add_column(column, justify="right", no_wrap=True, width=max(len(column), 5))
         for name, flow in self._status.flows.items():
             state = self._status.state_of(name)
-            table.add_row(Text(name), Text(state, style=_STYLES.get(state, "")), *_cells(flow, now))
+            cells = _cells(flow, now)[: len(columns)]
+            table.add_row(Text(name), Text(state, style=_STYLES.get(state, "")), *cells)
         return table
 
 
@@ -155,6 +164,7 @@ def _cells(flow: FlowStatus, now: datetime) -> list[str]:
         compact_seconds(flow.watermark_delay_seconds()),
         compact_number(batch.state_rows if batch and batch.state_rows else None),
         compact_number(flow.totals.dead_letters),
+        compact_number(flow.totals.duplicates),
     ]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -35,9 +36,14 @@ def cluster_options(command: Command) -> Command:
 
 def connect(bootstrap: str | None, profile: str | None) -> Connection:
     """Return the connection that the options, the environment and the file lead to."""
+    return connection_of(cluster_settings(bootstrap, profile))
+
+
+def cluster_settings(bootstrap: str | None, profile: str | None) -> Settings:
+    """Return the settings that the options, the environment and the file lead to."""
     from penstock.settings import load_settings
 
-    return connection_of(load_settings({"bootstrap": bootstrap, "profile": profile}))
+    return load_settings({"bootstrap": bootstrap, "profile": profile})
 
 
 def connection_of(settings: Settings) -> Connection:
@@ -62,6 +68,8 @@ class _Time(click.ParamType[datetime]):
         """Return the moment that `value` names."""
         if isinstance(value, datetime):
             return value
+        from penstock.pipeline import parse_moment
+
         try:
             return parse_moment(str(value).strip().removesuffix(" ago"))
         except (ValueError, OverflowError, OSError):
@@ -91,19 +99,6 @@ class _Span(click.ParamType[timedelta]):
         if span is None:
             self.fail(f"{value!r} is not a length of time; write 30s, 10m, 6h or 7d", param, ctx)
         return span
-
-
-def parse_moment(text: str) -> datetime:
-    """Return the moment that `text` names: a span ago, epoch milliseconds, or ISO-8601."""
-    from penstock.pipeline import parse_span
-
-    span = parse_span(text)
-    if span is not None:
-        return datetime.now(UTC) - span
-    if re.fullmatch(r"[0-9]{10,}", text):  # fewer digits are more likely an offset or a date
-        return datetime.fromtimestamp(int(text) / 1000, UTC)
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 TIME = _Time()
@@ -139,3 +134,17 @@ class _Place(click.ParamType["StartingPoint"]):
 
 
 PLACE = _Place()
+
+
+def entered_password() -> str:
+    """Return a new password: asked for twice, or without a terminal the first line of stdin."""
+    if sys.stdin.isatty():
+        password = str(
+            click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+        )
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        reason = "the password is empty"
+        raise click.UsageError(reason)
+    return password

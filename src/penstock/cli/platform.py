@@ -11,15 +11,15 @@ from penstock.cli.options import json_option, yes_option
 from penstock.cli.rendering import confirm, human_bytes, progress, show, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from penstock.local import (
         BrokerStatus,
         Platform,
         PlatformStatus,
-        RegistryStatus,
         SparkStatus,
+        WebStatus,
     )
     from penstock.settings import Settings
 
@@ -53,11 +53,11 @@ def up(
     spark_workers: int | None,
     as_json: bool,
 ) -> None:
-    """Start a real Kafka and a schema registry on this machine, and Spark if you like; no Docker.
+    """Start Kafka, a schema registry and the console here, and Spark if you like; no Docker.
 
     Returns when a record has been written and read back. The brokers go on when the terminal is
     closed, are restarted when they crash, and keep their data over `penstock down`. So do the
-    registry, which keeps its schemas in Kafka, and Spark; a pipeline runs there when
+    registry, which keeps its schemas in Kafka, the console, and Spark; a pipeline runs there when
     `spark.master` says so.
 
     \b
@@ -70,10 +70,9 @@ def up(
     settings, platform = _platform(name, port=port)
     with progress() as emit:
         status = platform.up(
-            settings.java,
+            settings,
             brokers=int(brokers) if brokers else None,
             spark_workers=spark_workers,
-            registry_port=settings.registry.port,
             emit=emit,
         )
     show(_as_json(status), lambda: _show_ready(status), as_json=as_json)
@@ -85,7 +84,7 @@ def up(
 @yes_option
 @json_option
 def down(*, name: str | None, delete_data: bool, yes: bool, as_json: bool) -> None:
-    """Stop Kafka, registry and Spark on this machine; data stays unless you say otherwise.
+    """Stop Kafka and all beside it on this machine; data stays unless you say otherwise.
 
     \b
     Examples:
@@ -115,7 +114,7 @@ def platform() -> None:
 @name_option
 @json_option
 def status(*, name: str | None, as_json: bool) -> None:
-    """Show brokers, registry and Spark: state, address, memory, restarts, why the last one ended.
+    """Show each part: state, address, memory, restarts, why the last one ended.
 
     Exit status 1 when the platform is not running, or a part of it is not.
     """
@@ -125,7 +124,7 @@ def status(*, name: str | None, as_json: bool) -> None:
     found = chosen.status()
     show(_as_json(found), lambda: _show_status(found), as_json=as_json)
     states = [broker.state for broker in found.brokers] + [node.state for node in found.spark]
-    states += [found.registry.state] if found.registry else []
+    states += [part.state for part in found.web]
     if not found.running or any(state is not BrokerState.RUNNING for state in states):
         raise SystemExit(1)
 
@@ -136,7 +135,7 @@ def status(*, name: str | None, as_json: bool) -> None:
 @click.option("-n", "--lines", type=click.IntRange(0), default=50, help="How many; default: 50.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written; Ctrl-C ends it.")
 def logs(*, component: str, name: str | None, lines: int, follow: bool) -> None:
-    """Print the log of a COMPONENT: `broker-1`, `registry`, `spark-master`, `supervisor` ….
+    """Print the log of a COMPONENT: `broker-1`, `registry`, `console`, `supervisor` ….
 
     \b
     Examples:
@@ -201,6 +200,8 @@ def _show_ready(status: PlatformStatus) -> None:
     click.echo(f"Kafka {status.kafka_version} is ready at {status.bootstrap}")
     if status.registry:
         click.echo(f"the schema registry is ready at {status.registry.url}")
+    if status.console:
+        click.echo(f"the console is ready at {status.console.url}")
     if status.spark_master:
         click.echo(f"Spark is ready at {status.spark_master}; its pages: {status.spark[0].ui}")
     if status.name != DEFAULT_PLATFORM:
@@ -216,7 +217,7 @@ def _show_status(status: PlatformStatus) -> None:
     state = "running" if status.running else "not running"
     click.echo(f"platform `{status.name}` is {state}; data in {status.folder}")
     left = [broker.pid for broker in status.brokers] + [node.pid for node in status.spark]
-    left += [status.registry.pid] if status.registry else []
+    left += [part.pid for part in status.web]
     if any(left) and not status.running:
         click.echo("its supervisor died; `penstock up` or `penstock down` cleans up")
     table(
@@ -235,19 +236,20 @@ def _show_status(status: PlatformStatus) -> None:
             for item in status.brokers
         ],
     )
-    if status.registry:
+    if status.web:
         click.echo()
-        _show_registry(status.registry, memory)
+        _show_web(status.web, memory)
     if status.spark:
         click.echo(f"\nSpark at {status.spark_master}")
         _show_spark(status, memory)
 
 
-def _show_registry(item: RegistryStatus, memory: Mapping[int, int]) -> None:
+def _show_web(parts: Iterable[WebStatus], memory: Mapping[int, int]) -> None:
     table(
-        ["registry", "state", "pid", "memory", "since", "restarts", "last exit"],
+        ["beside it", "address", "state", "pid", "memory", "since", "restarts", "last exit"],
         [
             (
+                item.name,
                 item.url,
                 item.state,
                 item.pid,
@@ -256,6 +258,7 @@ def _show_registry(item: RegistryStatus, memory: Mapping[int, int]) -> None:
                 item.restarts,
                 item.last_exit,
             )
+            for item in parts
         ],
     )
 
@@ -292,11 +295,12 @@ def _as_json(status: PlatformStatus) -> dict[str, object]:
             _part_json(item) | {"resident_bytes": memory.get(item.pid or 0)}
             for item in status.brokers
         ],
-        "registry": (
-            _part_json(status.registry) | {"resident_bytes": memory.get(status.registry.pid or 0)}
-            if status.registry
-            else None
-        ),
+        "registry": None,
+        "console": None,
+        **{
+            part.name: _part_json(part) | {"resident_bytes": memory.get(part.pid or 0)}
+            for part in status.web
+        },
         "spark_master": status.spark_master,
         "spark": [
             _part_json(item) | {"resident_bytes": memory.get(item.pid or 0)}
@@ -305,7 +309,7 @@ def _as_json(status: PlatformStatus) -> dict[str, object]:
     }
 
 
-def _part_json(item: BrokerStatus | SparkStatus | RegistryStatus) -> dict[str, object]:
+def _part_json(item: BrokerStatus | SparkStatus | WebStatus) -> dict[str, object]:
     from dataclasses import asdict
 
     return asdict(item)

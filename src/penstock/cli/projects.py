@@ -77,7 +77,21 @@ def declared_pipeline(
         settings: the project's.
         session: gives the Spark that resolves the queries of a declarative pipeline; None: one
             is started for it.
+
+    Raises:
+        UsageError: the project cannot be loaded, or promises something of flows that it has not,
+            or that is not measured of them.
     """
+    from penstock.pipeline import check_levels
+
+    pipeline = _loaded_pipeline(project, settings, session)
+    check_levels(settings.pipeline.service_levels, pipeline.flows)
+    return pipeline
+
+
+def _loaded_pipeline(
+    project: Path | None, settings: Settings, session: Callable[[], SparkSession] | None
+) -> Pipeline:
     from penstock.pipeline import load_pipeline
 
     folder = project_folder(project, settings)

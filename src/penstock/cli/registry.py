@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.options import cluster_options, connection_of
+from penstock.cli.options import cluster_options, connection_of, entered_password
 
 if TYPE_CHECKING:
     from penstock.registry.server import Serving
@@ -81,14 +81,7 @@ def user(*, name: str) -> None:
     if not name or ":" in name:
         reason = "a name is not empty and has no colon"
         raise click.BadParameter(reason, param_hint="NAME")
-    if sys.stdin.isatty():
-        password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    else:
-        password = sys.stdin.readline().rstrip("\r\n")
-    if not password:
-        reason = "the password is empty"
-        raise click.UsageError(reason)
-    click.echo(user_line(name, password))
+    click.echo(user_line(name, entered_password()))
 
 
 def _serving(settings: RegistrySettings) -> Serving:

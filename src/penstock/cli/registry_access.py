@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
-    """A registry to ask, and the folder of the project's schemas."""
+    """A registry to ask, the folder of the project's schemas, and the settings of both."""
 
     client: RegistryClient
     folder: Path
+    settings: Settings
 
 
 def registry_options(command: Command) -> Command:
@@ -52,7 +53,7 @@ def opened_registry(registry_url: str | None, profile: str | None) -> Iterator[R
 
     settings = load_settings({"registry.url": registry_url, "profile": profile})
     with RegistryClient(registry_address(settings)) as client:
-        yield RegistryAccess(client, schema_folder(settings))
+        yield RegistryAccess(client, schema_folder(settings), settings)
 
 
 def schema_folder(settings: Settings) -> Path:

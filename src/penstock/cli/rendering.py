@@ -147,7 +147,7 @@ def _text(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(timespec="seconds")
     if isinstance(value, list | tuple):
-        return ",".join(_text(item) for item in value)
+        return ",".join(_text(item) for item in value) or "-"
     return str(value)
 
 

@@ -17,6 +17,7 @@ from penstock.engine.events import (
     FlowIdle,
     FlowLag,
     FlowPaused,
+    FlowPlanned,
     FlowRestarting,
     FlowStarted,
     FlowStarting,
@@ -28,7 +29,13 @@ from penstock.engine.events import (
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
+    from penstock.control.status_records import LagRecord
     from penstock.engine.events import PipelineEvent
+    from penstock.names import DatasetName
+    from penstock.pipeline import Guarantee
+
+_HELD_SECONDS = 10.0
+"""Transactions of exactly-once writers come and go within seconds: they are nobody's trouble."""
 
 
 def sentence(event: PipelineEvent) -> str | None:
@@ -41,8 +48,9 @@ def sentence(event: PipelineEvent) -> str | None:
 
 def _told(event: PipelineEvent) -> str | None:
     match event:
-        case FlowStarted(resumed_batch=batch):
-            return "started" if batch is None else f"started, goes on after batch {batch}"
+        case FlowStarted(resumed_batch=batch, writes=writes):
+            told = "started" if batch is None else f"started, goes on after batch {batch}"
+            return f"{told}, writes {offers(writes)}" if writes else told
         case DeadLettersWritten(count=count, topic=topic, dataset=dataset):
             return f"{_counted(count, 'dead letter')} of `{dataset}` in `{topic}`"
         case DataLost(topic=topic, lost=lost, reason=reason):
@@ -67,10 +75,24 @@ def _told(event: PipelineEvent) -> str | None:
             return f"waiting for Kafka: {_error(error)}"
         case KafkaBack(away_seconds=seconds):
             return f"Kafka is back after {seconds:.0f} s"
-        case BatchFinished() | FlowIdle() | FlowLag():
+        case BatchFinished() | FlowPlanned() | FlowIdle() | FlowLag():
             return None
         case _:
             assert_never(event)
+
+
+def offers(writes: Mapping[DatasetName, Guarantee]) -> str:
+    """Return what a flow offers its targets: "`alerts` exactly once, `history` at least once"."""
+    return ", ".join(f"`{name}` {guarantee}" for name, guarantee in writes.items())
+
+
+def held(lag: FlowLag | LagRecord, now: datetime) -> str | None:
+    """Return what to tell people of records behind an open transaction; None while it is young."""
+    if lag.held_since is None or (now - lag.held_since).total_seconds() < _HELD_SECONDS:
+        return None
+    waiting = _counted(lag.held_records or 0, "record")
+    since = f"{lag.held_since.astimezone():%Y-%m-%d %H:%M:%S}"
+    return f"waits for a transaction that is open since {since}, {waiting} behind it"
 
 
 def _error(error: PenstockError) -> str:

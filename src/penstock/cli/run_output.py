@@ -15,7 +15,7 @@ from rich.console import Console
 
 from penstock.cli.live import LiveView, compact_number, compact_seconds
 from penstock.cli.rendering import progress, table
-from penstock.cli.run_events import json_line, sentence
+from penstock.cli.run_events import held, json_line, sentence
 from penstock.control import STOP_TIMEOUT_SECONDS, PipelineStatus
 from penstock.engine.events import BatchFinished, FlowIdle, FlowLag
 
@@ -99,6 +99,7 @@ class PlainOutput:
     ) -> None:
         self._steps, self._status, self._clock = steps, status, clock
         self._next_line: dict[FlowName, float] = {}
+        self._held: dict[FlowName, datetime | None] = {}
         self._told: dict[FlowName, BatchFinished | None] = {}
         self._has_begun = False
 
@@ -112,6 +113,8 @@ class PlainOutput:
             click.echo(_stamped(event.at, told))
         elif isinstance(event, BatchFinished | FlowIdle | FlowLag):
             self._tell_progress(self._status.flows[event.flow], event.at)
+        if isinstance(event, FlowLag):
+            self._tell_held(event)
 
     def say_stopping(self) -> None:
         """Write that a wish to stop was heard."""
@@ -122,6 +125,13 @@ class PlainOutput:
         self._steps.close()
         if self._has_begun:
             summary(self._status)
+
+    def _tell_held(self, lag: FlowLag) -> None:
+        """Write once that a transaction holds a flow up: it is idle, and seems to have all."""
+        waits = held(lag, lag.at)
+        if waits and self._held.get(lag.flow) != lag.held_since:
+            self._held[lag.flow] = lag.held_since
+            click.echo(_stamped(lag.at, f"{lag.flow}: {waits}"))
 
     def _tell_progress(self, flow: FlowStatus, at: datetime) -> None:
         """Write how a flow does, unless that was done a moment ago or nothing has changed."""
@@ -184,12 +194,14 @@ def progress_words(flow: FlowStatus, at: datetime) -> str:
         parts.append(f"watermark {compact_seconds(delay)} behind")
     if flow.totals.dead_letters:
         parts.append(f"{flow.totals.dead_letters:,} dead letters")
+    if flow.totals.duplicates:
+        parts.append(f"{flow.totals.duplicates:,} duplicates")
     return ", ".join(parts)
 
 
 def summary(status: PipelineStatus) -> None:
     """Print what each flow has done in this run."""
-    columns = ("flow", "state", "in", "out", "dead", "batches", "seconds", "restarts")
+    columns = ("flow", "state", "in", "out", "dead", "duplicates", "batches", "seconds", "restarts")
     table(
         columns,
         [
@@ -199,6 +211,7 @@ def summary(status: PipelineStatus) -> None:
                 flow.totals.records_in,
                 flow.totals.records_out,
                 flow.totals.dead_letters,
+                flow.totals.duplicates,
                 flow.totals.batches,
                 round(flow.totals.seconds, 1),
                 flow.totals.restarts,

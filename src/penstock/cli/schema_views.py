@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from penstock.cli.rendering import table
+from penstock.schemas import pretty_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,15 +49,7 @@ def print_schema(schema: RegisteredSchema) -> None:
     click.echo(f"{named}id {schema.id}, {schema.type}", err=True)
     for item in schema.references:
         click.echo(f"{item.name} is {item.subject} version {item.version}", err=True)
-    click.echo(pretty(schema.text))
-
-
-def pretty(text: str) -> str:
-    """Return JSON with line breaks, and anything else as it is."""
-    try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except ValueError:
-        return text.rstrip()
+    click.echo(pretty_text(schema.text))
 
 
 def check_payload(check: FileCheck) -> dict[str, object]:

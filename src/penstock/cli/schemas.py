@@ -17,6 +17,7 @@ from penstock.cli.rendering import confirm, show
 from penstock.cli.schema_views import print_schema, print_schemas, schema_payload
 from penstock.cli.schemas_impact import impact
 from penstock.cli.schemas_project import check, diff, pull, push
+from penstock.cli.trail import Deed, on_the_trail
 from penstock.errors import UsageError
 from penstock.names import Subject
 
@@ -157,10 +158,15 @@ def register(
     """
     from penstock.registry.project import register_file
 
-    with opened_registry(registry_url, profile) as registry:
+    deed = Deed("register_schema", f"subject {subject}")
+    with (
+        opened_registry(registry_url, profile) as registry,
+        on_the_trail(registry.settings, deed) as did,
+    ):
         found = register_file(
             registry.client, file, Subject(subject), folder=registry.folder, normalize=normalize
         )
+        did(deed, f"Registered for {subject} as schema {found.id}.")
     line = f"{subject}: version {found.version}, id {found.id}"
     show(schema_payload(found), lambda: click.echo(line), as_json=as_json)
 
@@ -192,13 +198,23 @@ def delete(
       penstock schemas delete orders-value --permanent --yes
     """
     name = Subject(subject)
-    with opened_registry(registry_url, profile) as registry:
+    deed = (
+        Deed("delete_subject", f"subject {name}")
+        if version is None
+        else Deed("delete_version", f"version {version} of subject {name}")
+    )
+    with (
+        opened_registry(registry_url, profile) as registry,
+        on_the_trail(registry.settings, deed) as did,
+    ):
         known = registry.client.versions(name, deleted=permanent)
         versions = known if version is None else [version]
         what = f"subject `{name}`" if version is None else f"version {version} of `{name}`"
         how = " for good: records written with it cannot be read any more" if permanent else ""
         confirm(f"delete {what}{how}", yes=yes)
         _delete(registry.client, name, version, permanent=permanent)
+        gone = f"Subject {name}" if version is None else f"Version {version} of {name}"
+        did(deed, f"{gone} is deleted{' for good' if permanent else ''}.")
     payload = {"subject": name, "versions": versions, "permanent": permanent}
     show(payload, lambda: click.echo(f"deleted {what}", err=True), as_json=as_json)
 
@@ -248,11 +264,18 @@ def config(
 
     _refuse_both(level, unset=unset)
     name = Subject(subject) if subject else None
-    with opened_registry(registry_url, profile) as registry:
+    deed, owner = Deed("set_level", _owner(name)), name or "the registry"
+    deeds = [deed] if level is not None or unset else []
+    with (
+        opened_registry(registry_url, profile) as registry,
+        on_the_trail(registry.settings, *deeds) as did,
+    ):
         if level is not None:
             registry.client.set_level(name, Level(level))
+            did(deed, f"The level of {owner} is {level}.")
         elif unset:
             registry.client.clear_level(name)
+            did(deed, f"The level of {owner} was removed.")
         counts = registry.client.level(name)
     payload = {"subject": name, "compatibility": counts}
     show(payload, lambda: click.echo(counts), as_json=as_json)
@@ -292,14 +315,25 @@ def mode(
             hint="`penstock schemas mode --set READWRITE`",
         )
     name = Subject(subject) if subject else None
-    with opened_registry(registry_url, profile) as registry:
+    deed, owner = Deed("set_mode", _owner(name)), name or "the registry"
+    deeds = [deed] if mode is not None or unset else []
+    with (
+        opened_registry(registry_url, profile) as registry,
+        on_the_trail(registry.settings, *deeds) as did,
+    ):
         if mode is not None:
             registry.client.set_mode(name, Mode(mode), force=force)
+            did(deed, f"The mode of {owner} is {mode}.")
         elif unset and name is not None:
             registry.client.clear_mode(name)
+            did(deed, f"The mode of {owner} was removed.")
         counts = registry.client.mode(name)
     payload = {"subject": name, "mode": counts}
     show(payload, lambda: click.echo(counts), as_json=as_json)
+
+
+def _owner(subject: Subject | None) -> str:
+    return f"subject {subject}" if subject else "the registry"
 
 
 def _refuse_both(value: str | None, *, unset: bool) -> None:

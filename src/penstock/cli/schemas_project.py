@@ -19,6 +19,7 @@ from penstock.cli.schema_views import (
     pulled_payload,
     pushed_payload,
 )
+from penstock.cli.trail import Deed, on_the_trail
 from penstock.names import Subject
 
 if TYPE_CHECKING:
@@ -75,14 +76,23 @@ def push(
       penstock schemas push --dry-run
       penstock schemas push orders-value
     """
+    from penstock.registry.project import Finding
     from penstock.registry.project import push as push_files
 
     with opened_registry(registry_url, profile) as registry:
         graph, checks = _checked(registry, names)
         if dry_run or any(item.finding.is_problem for item in checks):
             return _tell(checks, as_json=as_json)
-        with progress() as emit:
-            pushed = push_files(registry.client, graph, checks, emit)
+        changed = [item.file.subject for item in checks if item.finding is not Finding.UNCHANGED]
+        deeds = {subject: Deed("register_schema", f"subject {subject}") for subject in changed}
+        with on_the_trail(registry.settings, *deeds.values()) as did:
+            with progress() as emit:
+                pushed = push_files(registry.client, graph, checks, emit)
+            for item in pushed:
+                if item.finding is not Finding.UNCHANGED:
+                    subject = item.file.subject
+                    number = item.schema.id
+                    did(deeds[subject], f"Registered for {subject} as schema {number}.")
     payload = [pushed_payload(item) for item in pushed]
     return show(payload, lambda: print_pushed(pushed), as_json=as_json)
 

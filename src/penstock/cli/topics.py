@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.cli.config_options import ASSIGNMENT, SETTING, alterations
-from penstock.cli.options import SPAN, TIME, cluster_options, connect, json_option, yes_option
+from penstock.cli.options import (
+    SPAN,
+    TIME,
+    cluster_options,
+    cluster_settings,
+    connect,
+    connection_of,
+    json_option,
+    yes_option,
+)
 from penstock.cli.rendering import confirm, show, table
 from penstock.cli.topic_views import (
     change_payload,
@@ -21,6 +30,7 @@ from penstock.cli.topic_views import (
     purge_payload,
     topic_payload,
 )
+from penstock.cli.trail import Deed, on_the_trail
 from penstock.errors import UsageError
 from penstock.names import BrokerId, Offset, Partition, TopicName
 
@@ -209,7 +219,8 @@ def create(
     if assignments and (partitions is not None or replication is not None):
         raise AssignmentConflictError
     topic, created = TopicName(name), True
-    with Admin(connect(bootstrap, profile)) as admin:
+    settings, deed = cluster_settings(bootstrap, profile), Deed("create_topic", "topics")
+    with Admin(connection_of(settings)) as admin, on_the_trail(settings, deed) as did:
         try:
             create_topic(
                 admin,
@@ -226,6 +237,8 @@ def create(
             if not if_not_exists:
                 raise
             created = False
+        else:
+            did(deed, f"Topic `{topic}` was created.")
         # Who may create a topic need not be allowed to see its configs: a list does without.
         (found,) = list_topics(admin, topic, internal=True)
     payload = topic_payload(found) | {"created": created}
@@ -278,15 +291,25 @@ def alter(
 
     if partitions is None and not settings and not removals:
         raise NothingToChangeError(name)
-    topic = TopicName(name)
-    with Admin(connect(bootstrap, profile)) as admin:
+    topic, asked = TopicName(name), alterations(settings, removals)
+    growing, configuring = (
+        Deed(action, f"topic {topic}") for action in ("add_partitions", "alter_topic")
+    )
+    deeds = ([growing] if partitions else []) + ([configuring] if asked else [])
+    chosen = cluster_settings(bootstrap, profile)
+    with Admin(connection_of(chosen)) as admin, on_the_trail(chosen, *deeds) as did:
         change = alter_topic(
             admin,
             topic,
             partition_count=partitions,
-            alterations=alterations(settings, removals),
+            alterations=asked,
             allow_key_move=allow_key_move,
         )
+        if change.configs:
+            did(configuring, f"Topic `{topic}` was changed: {', '.join(map(str, change.configs))}.")
+        old, new = change.old_partition_count, change.new_partition_count
+        if new != old:
+            did(growing, f"Topic `{topic}` has {new:,} partitions instead of {old:,}.")
     show(change_payload(topic, change), lambda: print_change(topic, change), as_json=as_json)
 
 
@@ -316,13 +339,17 @@ def delete(
     from penstock.kafka import Admin, delete_topics, describe_topics, ensure_deletable
 
     chosen = list(dict.fromkeys(TopicName(name) for name in names))
-    with Admin(connect(bootstrap, profile)) as admin:
+    settings = cluster_settings(bootstrap, profile)
+    deeds = [Deed("delete_topic", f"topic {name}") for name in chosen]
+    with Admin(connection_of(settings)) as admin, on_the_trail(settings, *deeds) as did:
         ensure_deletable(admin, chosen, allow_internal=internal)
         found = describe_topics(admin, chosen)
         if not as_json:
             print_deletion(found)
         confirm(f"delete {_counted(chosen)} with all records", yes=yes)
         delete_topics(admin, chosen, allow_internal=internal)
+        for name, deed in zip(chosen, deeds, strict=True):
+            did(deed, f"Topic `{name}` was deleted.")
     payload = {"deleted": [topic_payload(topic) for topic in found]}
     show(payload, lambda: click.echo(f"deleted {_counted(chosen)}", err=True), as_json=as_json)
 
@@ -365,7 +392,8 @@ def purge(
 
     limit = _purge_limit(before_offset, before_time, everything=everything)
     topic, only = TopicName(name), None if partition is None else Partition(partition)
-    with Admin(connect(bootstrap, profile)) as admin:
+    settings, deed = cluster_settings(bootstrap, profile), Deed("purge_topic", f"topic {topic}")
+    with Admin(connection_of(settings)) as admin, on_the_trail(settings, deed) as did:
         plan = plan_purge(admin, topic, limit, partition=only)
         span = sum(item.span for item in plan)
         if not as_json:
@@ -373,6 +401,8 @@ def purge(
         if span:
             confirm(f"delete {span} offsets of topic `{topic}`", yes=yes)
             apply_purge(admin, topic, plan)
+            offsets = f"{span:,} offset{'' if span == 1 else 's'}"
+            did(deed, f"Records of topic `{topic}` were deleted: {offsets}.")
     done = f"deleted {span} offsets of topic `{topic}`" if span else "nothing to delete"
     show(purge_payload(topic, plan), lambda: click.echo(done, err=True), as_json=as_json)
 

@@ -6,6 +6,7 @@ from penstock.demo.demonstration import (
     DemoFailedError,
     Result,
     examine,
+    examine_running,
     project_folder,
 )
 from penstock.demo.generator import HostWindow, Tally, Traffic, generate
@@ -24,6 +25,7 @@ __all__ = [
     "Tally",
     "Traffic",
     "examine",
+    "examine_running",
     "generate",
     "project_folder",
 ]

@@ -1,4 +1,4 @@
-"""The demonstration: a Kafka, the fraud pipeline, traffic for a while, and a check of the result.
+"""The demonstration: a platform, the fraud pipeline, traffic for a while, and a check.
 
 Everything is real and lives in a temporary folder. The generator counts what it sends by itself;
 the check compares that with what the pipeline has written.
@@ -6,8 +6,9 @@ the check compares that with what the pipeline has written.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     from penstock.control import RunOptions
     from penstock.engine.events import PipelineEvent
     from penstock.names import FlowName
+
+
+_SETTLED_SECONDS, _PAUSE_SECONDS = 60.0, 1.0
+"""How long flows that go on may take to write dead letters, which come after their batch."""
+
+_KEPT_RATE_SHARE = 0.1
+_KEPT_SECONDS = 10 * 365 * 86_400
+"""What is kept goes on for hours, and all of it stays on disk: a tenth of the traffic will do."""
 
 
 class DemoFailedError(PenstockError):
@@ -64,17 +73,27 @@ def project_folder() -> Path:
 
 
 class Conductor:
-    """Sends traffic once all flows run, and stops the run once they have read all of it."""
+    """Sends traffic once all flows run, and ends that once they have read all of it."""
 
-    def __init__(self, options: RunOptions, traffic: Traffic, stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        traffic: Traffic,
+        stop: Callable[[], None],
+        *,
+        keep: Callable[[Tally], None] | None = None,
+    ) -> None:
         """Listen to the events of a run.
 
         Args:
             options: what is run.
             traffic: what to send.
             stop: stops the run.
+            keep: called instead when all has been read, in another thread, with what was sent;
+                afterwards a part of the traffic goes on until the run ends.
         """
-        self._options, self._traffic, self._stop = options, traffic, stop
+        self._options, self._traffic, self._stop, self._keep = options, traffic, stop, keep
+        self._keeping: Future[None] | None = None
         self._waiting = {flow.name for flow in options.flows}
         self._behind = set(self._waiting)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="penstock-traffic")
@@ -103,9 +122,11 @@ class Conductor:
         return self._sending.result()
 
     def close(self) -> None:
-        """End the traffic if it still goes on."""
+        """End the traffic if it still goes on; raise what `keep` has raised."""
         self._over.set()
         self._pool.shutdown()
+        if self._keeping is not None:
+            self._keeping.result()
 
     def _send(self) -> Tally:
         try:
@@ -116,8 +137,24 @@ class Conductor:
     def _catch_up(self, flow: FlowName) -> None:
         if self._behind:
             self._behind.discard(flow)
-            if not self._behind:
+            if self._behind:
+                return
+            if self._keep is None:
                 self._stop()
+            else:
+                self._keeping = self._pool.submit(self._go_on, self._keep)
+
+    def _go_on(self, keep: Callable[[Tally], None]) -> None:
+        sent = self.tally()
+        assert sent is not None  # noqa: S101 - all has been read
+        try:
+            keep(sent)
+        except BaseException:
+            self._stop()
+            raise
+        rate = self._traffic.rate * _KEPT_RATE_SHARE
+        traffic = replace(self._traffic, rate=rate, duration_seconds=_KEPT_SECONDS)
+        generate(self._options.connection, traffic, stop=self._over)
 
 
 def examine(options: RunOptions, tally: Tally) -> Result:
@@ -132,3 +169,11 @@ def examine(options: RunOptions, tally: Tally) -> Result:
         checks=checks(tally, output, flows=options.pipeline.flow_names()),
         latency_seconds=latency_percentiles(output.hits),
     )
+
+
+def examine_running(options: RunOptions, tally: Tally) -> Result:
+    """Return the same of a run that goes on, once it has settled."""
+    deadline = time.monotonic() + _SETTLED_SECONDS
+    while (result := examine(options, tally)).failed and time.monotonic() < deadline:
+        time.sleep(_PAUSE_SECONDS)
+    return result

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from penstock.kafka import Connection
 from penstock.names import GroupId, TopicName
@@ -96,7 +97,9 @@ def test_describe_of_an_active_group_names_members_and_owners(
         "current_offset": 4,
         "log_start_offset": 0,
         "log_end_offset": 10,
+        "last_stable_offset": 10,
         "lag": 6,
+        "held": 0,
         "expired": 0,
         "owner": owner,
     }
@@ -115,6 +118,33 @@ def test_describe_says_what_of_the_lag_is_deleted(
         "total lag: 6",
         f"note: `{topic}-0`: 3 of the lag of 6 are already deleted",
     ]
+
+
+def test_describe_says_what_of_the_lag_is_behind_an_open_transaction(
+    penstock: PenstockInProcess, connection: Connection, topic: TopicName, group: GroupId
+) -> None:
+    producer = Producer(connection.client_config() | {"transactional.id": topic})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    for _ in range(3):
+        producer.produce(topic, "x", partition=0)
+    assert producer.flush(20) == 0
+    text = penstock("groups", "describe", group).stdout
+    [found] = penstock("groups", "describe", group, "--json").json
+    producer.commit_transaction(20)
+    [after] = penstock("groups", "describe", group, "--json").json
+
+    assert text.splitlines()[-3:-1] == [
+        "total lag: 9",
+        f"note: `{topic}-0`: 3 of the lag of 9 are behind an open transaction, readers of "
+        "committed records wait at 10",
+    ]
+    (described,), (later,) = (
+        [item for item in shown["partitions"] if item["partition"] == 0] for shown in (found, after)
+    )
+    ends = ("log_end_offset", "last_stable_offset", "lag", "held")
+    assert [described[name] for name in ends] == [13, 10, 9, 3]
+    assert [later[name] for name in ends] == [14, 14, 10, 0]
 
 
 def test_reset_shows_a_dry_run_and_changes_nothing(

@@ -172,6 +172,7 @@ def test_a_keeper_here_ends_its_pipeline_while_kafka_is_away(
     done = penstock("stop", name, "--bootstrap", "127.0.0.1:1")
 
     assert (done.status, done.stdout) == (0, f"`{name}`: stopped by its keeper\n"), done.stderr
+    assert "warning: this is not on the trail: no Kafka broker answered at " in done.stderr
     assert find_leftovers(kept.folder) == []
 
 

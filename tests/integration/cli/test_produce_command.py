@@ -381,7 +381,7 @@ def interrupted_twice(process: subprocess.Popen[str]) -> tuple[list[str], dict[s
     first = process.stderr.readline()
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 130, [first, stderr]
     return [first.rstrip(), *stderr.splitlines()], json.loads(stdout)
 
 

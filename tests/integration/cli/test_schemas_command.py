@@ -14,16 +14,19 @@ from support.in_process import PenstockInProcess
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from penstock.local.cluster import KafkaCluster
     from support.commands import Outcome
 
 
 class Project:
     """A folder with schemas whose subjects nobody else uses, and `penstock schemas` in it."""
 
-    def __init__(self, folder: Path, registry_url: str) -> None:
+    def __init__(self, folder: Path, registry_url: str, bootstrap: str) -> None:
         self.folder = folder
         self.mark = uuid4().hex[:8]
-        self._penstock = PenstockInProcess(folder, {"PENSTOCK_REGISTRY_URL": registry_url})
+        self._penstock = PenstockInProcess(
+            folder, {"PENSTOCK_BOOTSTRAP": bootstrap, "PENSTOCK_REGISTRY_URL": registry_url}
+        )
 
     def __call__(self, *arguments: str) -> Outcome:
         return self._penstock("schemas", *arguments)
@@ -46,8 +49,8 @@ class Project:
 
 
 @pytest.fixture
-def project(registry_url: str, tmp_path: Path) -> Project:
-    return Project(tmp_path, registry_url)
+def project(kafka: KafkaCluster, registry_url: str, tmp_path: Path) -> Project:
+    return Project(tmp_path, registry_url, kafka.bootstrap)
 
 
 def record(name: str, *fields: dict[str, Any]) -> dict[str, Any]:

@@ -52,6 +52,7 @@ def test_the_table_has_every_key_its_value_and_its_source(
         ("ssl_key", "-", "default"),
         ("ssl_key_password", "-", "default"),
         ("request_timeout_seconds", "10.0", "default"),
+        ("broker_metrics", "-", "default"),
         ("platform.name", "local", "default"),
         ("platform.brokers", "1", "default"),
         ("platform.port", "19092", "environment PENSTOCK_PLATFORM_PORT"),
@@ -72,6 +73,7 @@ def test_the_table_has_every_key_its_value_and_its_source(
         ("pipeline.driver_restart_window_seconds", "600.0", "default"),
         ("pipeline.health_port", "-", "default"),
         ("pipeline.health_host", "127.0.0.1", "default"),
+        ("pipeline.service_levels", "-", "default"),
         ("registry.url", "-", "default"),
         ("registry.username", "-", "default"),
         ("registry.password", "-", "default"),
@@ -84,6 +86,13 @@ def test_the_table_has_every_key_its_value_and_its_source(
         ("registry.users", "-", "default"),
         ("registry.certificate", "-", "default"),
         ("registry.key", "-", "default"),
+        ("console.port", "-", "default"),
+        ("console.host", "127.0.0.1", "default"),
+        ("console.users", "-", "default"),
+        ("console.certificate", "-", "default"),
+        ("console.key", "-", "default"),
+        ("console.https_proxies", "-", "default"),
+        ("console.masks", "-", "default"),
     ]
 
 
@@ -165,6 +174,7 @@ SPARK_ROWS = [
         "no",
     ],
     ["spark.kafka.consumer.fetchedData.cache.timeout", "20s", "penstock", "no"],
+    ["spark.python.daemon.module", "penstock.engine.worker_daemon", "penstock", "no"],
     ["spark.sql.ansi.enabled", "true", "penstock", "no"],
     [
         "spark.sql.catalog.spark_catalog",

@@ -91,9 +91,12 @@ def test_a_running_pipeline_is_shown_with_all_that_is_known(
         "log /data/pipelines/shop/log",
         "Java's log /data/logs/shop.log",
         "",
-        "FLOW STATE SINCE IN/S OUT/S LAG BEHIND BATCH TOOK IN OUT DEAD RESTARTS WATERMARK",
-        f"clean running {MOMENT} 1.2k 12 70 250ms 7 500ms 5000 50 2 1 {MOMENT}",
-        f"count paused {MOMENT} 0 - - - - - 0 - 0 0 -",
+        "FLOW STATE SINCE IN/S OUT/S LAG BEHIND BATCH TOOK IN OUT DEAD DUPLICATES "
+        "RESTARTS WATERMARK",
+        f"clean running {MOMENT} 1.2k 12 70 250ms 7 500ms 5000 50 2 3 1 {MOMENT}",
+        f"count paused {MOMENT} 0 - - - - - 0 - 0 0 0 -",
+        f"clean: waits for a transaction that is open since {MOMENT}, 60 records behind it",
+        "clean: writes `cleaned` exactly once",
         f"clean: last error [PEN-347] it raised at {MOMENT}",
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -79,6 +80,26 @@ def test_the_view_fits_into_80_columns_with_everything_in_it() -> None:
         "12:00:00 detect: started",
         "12:00:00 count_hits_per_host_and_window: started",
     ]
+
+
+def test_duplicates_have_a_column_once_there_are_any() -> None:
+    shown = view()
+    shown.show(replace(batch(), duplicates=12_345))
+
+    assert drawn(shown)[2:5] == [
+        "flow           state       in/s out/s batch   lag behind delay  rows  dead  dups",
+        "detect         running      200    20 500ms     -      -     -     -     0 12.3k",
+        "count_hits_pe… starting       0     0     -     -      -     -     -     0     0",
+    ]
+
+
+def test_a_flow_that_waits_for_a_transaction_says_so() -> None:
+    shown = view(seconds=20)
+    shown.show(replace(lag(7, 20), held_records=7, held_since=at(5)))
+
+    assert drawn(shown)[5] == (
+        "detect: waits for a transaction that is open since 2026-05-01 12:00:05, 7 recor…"
+    )
 
 
 def test_a_failed_flow_shows_why_and_when_it_starts_again() -> None:

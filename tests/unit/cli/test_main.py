@@ -55,7 +55,10 @@ def test_help_lists_every_command_and_loads_nothing_heavy(tmp_path: Path) -> Non
 def test_completion_of_commands_loads_none_of_them(penstock: Penstock) -> None:
     words = {"_PENSTOCK_COMPLETE": "bash_complete", "COMP_WORDS": "penstock co", "COMP_CWORD": "1"}
     done = Penstock(penstock.folder, words)()
-    assert (done.stdout, done.stderr) == ("plain,consume\nplain,config\nplain,completion\n", "")
+    assert (done.stdout, done.stderr) == (
+        "plain,consume\nplain,console\nplain,config\nplain,completion\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

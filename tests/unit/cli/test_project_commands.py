@@ -19,7 +19,7 @@ ps.topic("a")
 ps.topic("b")
 ps.table("c")
 
-@ps.flow(into={"x": "b", "y": "c"})
+@ps.flow(into={"x": "b", "y": "c"}, delivery="exactly_once")
 def split(a): ...
 """
 STARTER = [
@@ -220,7 +220,8 @@ def test_graph_draws_on_the_terminal(penstock: PenstockInProcess) -> None:
     assert (done.status, done.stderr, done.stdout) == (
         0,
         "",
-        "a (topic)\n└─▶ split()\n    ├─ x ─▶ b (topic)\n    └─ y ─▶ c (table)\n",
+        "a (topic)\n└─▶ split()\n"
+        "    ├─ x ─▶ b (topic), exactly once\n    └─ y ─▶ c (table), exactly once\n",
     )
 
 
@@ -252,7 +253,17 @@ def test_graph_tells_programs_nodes_and_edges(penstock: PenstockInProcess) -> No
         "flow:split",
     ]
     assert found["edges"] == [
-        {"source": "dataset:a", "target": "flow:split", "label": ""},
-        {"source": "flow:split", "target": "dataset:b", "label": "x"},
-        {"source": "flow:split", "target": "dataset:c", "label": "y"},
+        {"source": "dataset:a", "target": "flow:split", "label": "", "guarantee": None},
+        {
+            "source": "flow:split",
+            "target": "dataset:b",
+            "label": "x",
+            "guarantee": "exactly once",
+        },
+        {
+            "source": "flow:split",
+            "target": "dataset:c",
+            "label": "y",
+            "guarantee": "exactly once",
+        },
     ]

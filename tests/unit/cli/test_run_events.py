@@ -24,6 +24,7 @@ from penstock.engine.events import (
 )
 from penstock.errors import Origin
 from penstock.names import DatasetName, TopicName
+from penstock.pipeline import Guarantee
 from support.pipeline_events import DETECT, NOON, HiccupError, at, batch, failed, lag, offsets
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ RESTARTING = FlowRestarting(flow=DETECT, at=NOON, attempt=2, after_seconds=4.25)
         (
             FlowStarted(flow=DETECT, at=NOON, query_id="8f4f", resumed_batch=7),
             "detect: started, goes on after batch 7",
+        ),
+        (
+            FlowStarted(
+                flow=DETECT,
+                at=NOON,
+                query_id="8f4f",
+                resumed_batch=None,
+                writes={
+                    DatasetName("hits"): Guarantee.EXACTLY_ONCE,
+                    DatasetName("log"): Guarantee.AT_LEAST_ONCE,
+                },
+            ),
+            "detect: started, writes `hits` exactly once, `log` at least once",
         ),
         (LETTERS, "detect: 1,200 dead letters of `lines` in `fraud.deadletters`"),
         (LOST, "detect: at most 12 records of `lines` are lost: retention has removed them"),
@@ -110,7 +124,15 @@ def test_a_batch_is_a_line_of_json_with_all_its_fields() -> None:
         "output_rows": 10,
         "seconds": 0.5,
         "phases": {"addBatch": 400},
-        "sources": [{"dataset": "lines", "start": {}, "end": {"lines-0": 60, "lines-1": 40}}],
+        "sources": [
+            {
+                "dataset": "lines",
+                "start": {},
+                "end": {"lines-0": 60, "lines-1": 40},
+                "rows": None,
+                "times": None,
+            }
+        ],
         "watermark": "2026-05-01T11:59:00+00:00",
         "state_rows": 0,
         "state_bytes": 0,
@@ -118,6 +140,9 @@ def test_a_batch_is_a_line_of_json_with_all_its_fields() -> None:
         "duplicates": 0,
         "undecodable": {"lines": 2},
         "refused_rows": 0,
+        "produced": None,
+        "written": {},
+        "is_stateful": False,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -67,15 +68,16 @@ def test_progress_is_told_at_most_every_five_seconds_per_flow(
     assert told == [f" batch {number} in 500ms" for number in (0, 0, 5, 5, 10, 10)]
 
 
-def test_a_line_of_progress_has_rates_lag_watermark_and_dead_letters(
+def test_a_line_of_progress_has_rates_lag_watermark_and_duplicates(
     plain: PlainOutput, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain.notify(lag(1234, 2.5))
-    plain.notify(batch(at=at(0), seconds=0.5, input_rows=500, output_rows=50, watermark=at(-60)))
+    finished = batch(at=at(0), seconds=0.5, input_rows=500, output_rows=50, watermark=at(-60))
+    plain.notify(replace(finished, duplicates=1200))
 
     assert capsys.readouterr().out == (
         "12:00:00 detect: 1.0k in/s, 100 out/s, batch 0 in 500ms, lag 1.2k records, 2.5s, "
-        "watermark 60s behind\n"
+        "watermark 60s behind, 1,200 duplicates\n"
     )
 
 
@@ -90,6 +92,19 @@ def test_an_idle_flow_writes_nothing(
         plain.notify(lag(0, 0))
 
     assert capsys.readouterr().out == ""
+
+
+def test_a_transaction_that_holds_a_flow_up_is_told_once_when_it_is_no_longer_young(
+    plain: PlainOutput, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for second in (2, 9, 11, 13):
+        waiting = replace(lag(7, 60), at=at(second), held_records=7, held_since=at(0))
+        plain.notify(waiting)
+
+    assert capsys.readouterr().out == (
+        "12:00:11 detect: waits for a transaction that is open since 2026-05-01 12:00:00, "
+        "7 records behind it\n"
+    )
 
 
 def test_the_last_batch_is_told_when_the_flow_goes_idle(
@@ -108,16 +123,16 @@ def test_the_last_batch_is_told_when_the_flow_goes_idle(
 def test_the_end_is_a_summary_of_each_flow(
     plain: PlainOutput, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain.notify(batch())
+    plain.notify(replace(batch(), duplicates=40))
     plain.notify(batch(flow=COUNT, output_rows=None))
     plain.notify(STOPPED)
     capsys.readouterr()
     plain.close()
 
     assert capsys.readouterr().out == (
-        "FLOW    STATE     IN  OUT  DEAD  BATCHES  SECONDS  RESTARTS\n"
-        "detect  stopped  100   10     0        1      0.5         0\n"
-        "count   running  100    -     0        1      0.5         0\n"
+        "FLOW    STATE     IN  OUT  DEAD  DUPLICATES  BATCHES  SECONDS  RESTARTS\n"
+        "detect  stopped  100   10     0          40        1      0.5         0\n"
+        "count   running  100    -     0           0        1      0.5         0\n"
     )
 
 
