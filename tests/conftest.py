@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from penstock.engine import SparkDriver
@@ -15,6 +16,10 @@ from support.postgres import postgres, postgres_dsn
 from support.registries import running_registry
 
 __all__ = ["postgres", "postgres_dsn", "spark_driver"]  # fixtures that are defined elsewhere
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ours")
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from graphlib import TopologicalSorter
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from penstock.control.order import writers_before
+from penstock.delivery.history import HistoryWriter
 from penstock.engine.context import PipelineContext
 from penstock.engine.exactly_once.sink import Ledger
 from penstock.engine.kafka_options import kafka_options
@@ -96,6 +98,11 @@ class DeclarativeLab:
             return RefreshQuery(flow, context, once=once)
         return FlowQuery(flow, context, trigger=AvailableNow() if once else None)
 
+    @cached_property
+    def history(self) -> HistoryWriter:
+        """Where batches are noted."""
+        return HistoryWriter(self.connection)
+
     def context(self, pipeline: Pipeline) -> PipelineContext:
         """Return what the flows of the pipeline share."""
         kafka = kafka_options(self.connection)
@@ -120,6 +127,7 @@ class DeclarativeLab:
             ),
             contracts=contracts,
             ledger=Ledger(self.connection),
+            history=self.history,
             quarantine=self.worker,
             conf={},
             notify=self.events.append,

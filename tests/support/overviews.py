@@ -21,7 +21,8 @@ from penstock.control.status_records import (
     PipelineState,
 )
 from penstock.control.supervision import FlowState
-from penstock.names import FlowName, PipelineName
+from penstock.names import DatasetName, FlowName, PipelineName
+from penstock.pipeline import Guarantee
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SHOP = PipelineName("shop")
@@ -39,11 +40,14 @@ CLEAN = FlowRecord(
     state=FlowState.RUNNING,
     since=NOON,
     rates=Rates(records_in=1234.0, records_out=12.0),
-    totals=Totals(records_in=5000, records_out=50, dead_letters=2, batches=8, restarts=1),
-    lag=LagRecord(records=70, seconds=0.25),
+    totals=Totals(
+        records_in=5000, records_out=50, dead_letters=2, batches=8, restarts=1, duplicates=3
+    ),
+    lag=LagRecord(records=70, seconds=0.25, held_records=60, held_since=NOON),
     last_batch=BatchRecord(batch_id=7, at=NOON, seconds=0.5, records_in=10, records_out=1),
     watermark=NOON,
     last_error=ErrorRecord(code="PEN-347", message="it raised", at=NOON),
+    writes={DatasetName("cleaned"): Guarantee.EXACTLY_ONCE},
 )
 COUNT = FlowRecord(
     flow=FlowName("count"),

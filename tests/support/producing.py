@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from confluent_kafka import Producer
 
@@ -49,3 +50,33 @@ def send(connection: Connection, topic: TopicName, records: Iterable[Sent]) -> l
         )
     assert producer.flush(20) == 0
     return [placed[number] for number in sorted(placed)]
+
+
+def send_aborted(
+    connection: Connection, topic: TopicName, values: Iterable[str], *, partition: int
+) -> None:
+    """Send records in a transaction that is aborted: they take offsets, and nobody sees them."""
+    client = Producer(connection.client_config() | {"transactional.id": f"test-{uuid4().hex}"})
+    client.init_transactions(30)
+    client.begin_transaction()
+    for value in values:
+        client.produce(topic, value, partition=partition)
+    client.flush(30)
+    client.abort_transaction(30)
+
+
+def fill(connection: Connection, topic: TopicName, count: int) -> None:
+    """Send many records as fast as the bare client can."""
+    client = Producer(
+        connection.client_config()
+        | {"linger.ms": "50", "compression.type": "lz4", "queue.buffering.max.messages": "200000"}
+    )
+    value = b'{"amount": 12, "user": "somebody", "note": "the same in each of them"}'
+    for number in range(count):
+        while True:
+            try:
+                client.produce(topic, value, partition=number % 3)
+                break
+            except BufferError:
+                client.poll(0.1)
+    assert client.flush(60) == 0

@@ -127,10 +127,12 @@ def _command(folder: Path) -> BrokerCommand:
     settings = load_settings().java
     java = find_java(cache_dir=settings.cache_dir)
     jars = ensure_jars(JarSet.KAFKA, settings, java=java)
+    (exporter,) = ensure_jars(JarSet.EXPORTER, settings, java=java)
     return BrokerCommand(
         java=java.executable,
         jars=jars,
-        archive=class_archive(settings.cache_dir, "kafka", java, jars),
+        exporter=exporter,
+        archive=class_archive(settings.cache_dir, "kafka", java, (*jars, exporter)),
         shape=new_shape(brokers=1, heap_mb=192),
         folders=Folders(root=folder),
     )
@@ -166,7 +168,7 @@ def _format(command: BrokerCommand, properties: Path, passwords: Mapping[User, S
     ]
     done = subprocess.run(
         [str(command.java), *command.archive.options(None), "-XX:TieredStopAtLevel=1",
-         "-cp", class_path(command.jars), "kafka.tools.StorageTool", "format",
+         "-cp", class_path((*command.jars, command.exporter)), "kafka.tools.StorageTool", "format",
          "--cluster-id", command.shape.cluster_id, "--config", str(properties),
          *[word for user in users for word in ("--add-scram", user)]],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

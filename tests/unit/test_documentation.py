@@ -72,13 +72,17 @@ def _problem(words: list[str]) -> str | None:
     command: click.Command = cli
     context = click.Context(cli)
     options: set[str] = set()
+    configured: click.Command | None = None
     for word in words:
         options |= {name for parameter in command.params for name in parameter.opts}
         if word.startswith("-"):
             name = word.partition("=")[0]
             if name not in {*options, "--help", "-h"}:
                 return f"no option {name}"
-        elif isinstance(command, click.Group):
+            configured = command  # what follows may be the option's value
+        elif isinstance(command, click.Group) and not (
+            command.invoke_without_command and command is configured
+        ):
             # `stop|kill|start` stands for each of them.
             found = [command.get_command(context, name) for name in word.split("|")]
             if None in found:

@@ -15,7 +15,7 @@ from penstock.names import BrokerId
 
 
 def shape_of(brokers: int) -> ClusterShape:
-    return new_shape(brokers=brokers, heap_mb=192, ports=range(9092, 9092 + 2 * brokers))
+    return new_shape(brokers=brokers, heap_mb=192, ports=range(9092, 9092 + 3 * brokers))
 
 
 def properties_of(brokers: int) -> dict[str, str]:
@@ -26,9 +26,9 @@ def properties_of(brokers: int) -> dict[str, str]:
 
 def test_brokers_come_first_and_controllers_after_them() -> None:
     assert shape_of(3).brokers == (
-        BrokerShape(broker_id=BrokerId(1), port=9092, controller_port=9095),
-        BrokerShape(broker_id=BrokerId(2), port=9093, controller_port=9096),
-        BrokerShape(broker_id=BrokerId(3), port=9094, controller_port=9097),
+        BrokerShape(broker_id=BrokerId(1), port=9092, controller_port=9095, metrics_port=9098),
+        BrokerShape(broker_id=BrokerId(2), port=9093, controller_port=9096, metrics_port=9099),
+        BrokerShape(broker_id=BrokerId(3), port=9094, controller_port=9097, metrics_port=9100),
     )
 
 

@@ -8,18 +8,20 @@ from penstock.local.control import (
     BrokerState,
     BrokerStatus,
     ControlPort,
-    RegistryStatus,
     Reply,
     Request,
     SupervisorSilentError,
     Verb,
+    WebStatus,
     ask,
 )
 from penstock.local.folder import Contact
 from penstock.names import BrokerId
 
 STATUS = BrokerStatus(broker_id=BrokerId(1), port=9092, state=BrokerState.RUNNING, pid=7)
-REGISTRY = RegistryStatus(port=8081, url="http://127.0.0.1:8081", state=BrokerState.STARTING)
+REGISTRY = WebStatus(
+    name="registry", port=8081, url="http://127.0.0.1:8081", state=BrokerState.STARTING
+)
 
 
 def test_requests_and_answers_arrive_whole() -> None:
@@ -27,11 +29,11 @@ def test_requests_and_answers_arrive_whole() -> None:
 
     def answer(request: Request) -> Reply:
         heard.append((request.verb, request.broker_id))
-        return Reply(brokers=(STATUS,), registry=REGISTRY, refusal="no")
+        return Reply(brokers=(STATUS,), web=(REGISTRY,), refusal="no")
 
     contact = ControlPort(answer).contact(os.getpid())
 
-    expected = Reply(brokers=(STATUS,), registry=REGISTRY, refusal="no")
+    expected = Reply(brokers=(STATUS,), web=(REGISTRY,), refusal="no")
     assert ask(contact, Verb.KILL, BrokerId(1)) == expected
     assert heard == [(Verb.KILL, BrokerId(1))]
 

@@ -2,14 +2,14 @@
 
 import hashlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from penstock.java import JarSet, load_lock
+from penstock.java import JarSet, LockedJar, load_lock
 from penstock.local import doctor
 from penstock.local.control import BrokerState, BrokerStatus
 from penstock.local.doctor import Check, Level
@@ -137,11 +137,16 @@ def test_a_clock_behind_the_installation_or_far_ahead_is_a_problem(year: int, le
     assert doctor.clock(datetime(year, 6, 1, tzinfo=UTC), installed).level is level
 
 
+def _lock_as(monkeypatch: pytest.MonkeyPatch, jars: Sequence[LockedJar]) -> None:
+    sets = {JarSet.KAFKA: tuple(jars), JarSet.EXPORTER: ()}
+    monkeypatch.setattr(doctor, "load_lock", lambda jar_set: sets[jar_set])
+
+
 def test_jars_are_missing_damaged_or_verified(
     java: JavaSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jars = load_lock(JarSet.KAFKA)[:3]
-    monkeypatch.setattr(doctor, "load_lock", lambda _: tuple(jars))
+    _lock_as(monkeypatch, jars)
     assert doctor.jars(java) == Check(
         name="jars",
         level=Level.WARNING,
@@ -154,7 +159,7 @@ def test_jars_are_missing_damaged_or_verified(
         replace(jar, sha256=hashlib.sha256(content).hexdigest())
         for jar, content in zip(jars, contents, strict=True)
     ]
-    monkeypatch.setattr(doctor, "load_lock", lambda _: tuple(locked))
+    _lock_as(monkeypatch, locked)
     paths = [java.cache_dir / "jars" / jar.coordinate.file for jar in jars]
     for path, content in zip(paths, contents, strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)

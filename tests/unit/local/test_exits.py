@@ -71,3 +71,12 @@ def test_a_log_rotated_meanwhile_is_read_from_its_beginning(folders: Folders) ->
     reason = describe_exit(folders, BROKER, 1, log_start=10_000)
 
     assert reason == f"exit status 1: short (see `{folders.log('broker-1')}`)"
+
+
+def test_what_our_own_servers_say_last_is_quoted(folders: Folders) -> None:
+    """Their layout has room for a reason, which most lines do not have."""
+    write_log(folders, "[t] ERROR the port is taken  (penstock.console.process)\n")
+
+    reason = describe_exit(folders, BROKER, 2, log_start=0)
+
+    assert reason.startswith("exit status 2: the port is taken (see ")

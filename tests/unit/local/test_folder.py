@@ -1,9 +1,10 @@
+import json
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
-from penstock.local.broker import new_shape
+from penstock.local.broker import new_shape, with_metrics_ports
 from penstock.local.folder import Contact, Launch, PlatformFileError, PlatformFolder
 
 
@@ -14,7 +15,12 @@ def folder(tmp_path: Path) -> PlatformFolder:
 
 def test_what_was_saved_is_loaded(folder: PlatformFolder) -> None:
     shape = new_shape(brokers=3, heap_mb=256)
-    launch = Launch(java=Path("/java"), jars=(Path("a.jar"), Path("b.jar")), archive=Path("x.jsa"))
+    launch = Launch(
+        java=Path("/java"),
+        jars=(Path("a.jar"), Path("b.jar")),
+        exporter=Path("c.jar"),
+        archive=Path("x.jsa"),
+    )
     contact = Contact(pid=1, port=2, token="secret")  # noqa: S106 - not a real one
 
     folder.save_shape(shape)
@@ -46,6 +52,20 @@ def test_a_damaged_file_is_named(folder: PlatformFolder, text: str) -> None:
         folder.load_shape()
 
     assert str(folder.shape_file) in caught.value.message
+
+
+def test_a_platform_of_an_older_version_gets_ports_for_its_metrics(folder: PlatformFolder) -> None:
+    shape = new_shape(brokers=3, heap_mb=256)
+    folder.save_shape(shape)
+    fields = json.loads(folder.shape_file.read_text())
+    for broker in fields["brokers"]:
+        del broker["metrics_port"]
+    folder.shape_file.write_text(json.dumps(fields))
+
+    found = with_metrics_ports(folder.load_shape())
+
+    assert [broker.port for broker in found.brokers] == [broker.port for broker in shape.brokers]
+    assert len({broker.metrics_port for broker in found.brokers} - {0}) == 3
 
 
 def test_supervision_is_held_by_one(folder: PlatformFolder) -> None:

@@ -1,4 +1,4 @@
-"""On which port the registry of a platform listens."""
+"""On which port the web servers of a platform listen."""
 
 import socket
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ import pytest
 from penstock.local import PlatformNotRunningError, registry_address
 from penstock.local.folder import PlatformFolder
 from penstock.local.ports import PortInUseError, free_ports
-from penstock.local.registry_part import RegistryShape
-from penstock.local.registry_start import record_registry
+from penstock.local.web_part import CONSOLE, REGISTRY, WebPart
+from penstock.local.web_start import record_web_part
 from penstock.settings import load_settings
 
 
@@ -26,8 +26,8 @@ def taken_port() -> Iterator[int]:
 
 
 def recorded(folder: PlatformFolder, port: int | None, *, any_port: bool = True) -> int:
-    record_registry(folder, port=port, any_port=any_port)
-    return folder.load_registry().port
+    record_web_part(folder, REGISTRY, port=port, any_port=any_port)
+    return folder.load_web_part(REGISTRY).port
 
 
 def test_a_wish_is_heard_and_kept(folder: PlatformFolder) -> None:
@@ -43,12 +43,26 @@ def test_a_wish_that_cannot_be_is_refused(folder: PlatformFolder, taken_port: in
 
 
 def test_without_a_wish_it_dodges_who_has_its_port(folder: PlatformFolder, taken_port: int) -> None:
-    folder.save_registry(RegistryShape(port=taken_port))
+    folder.save_web_part(WebPart(name=REGISTRY, port=taken_port))
     assert recorded(folder, None) != taken_port
 
 
-def test_its_address_is_what_clients_are_given() -> None:
-    assert RegistryShape(port=8081).url == "http://127.0.0.1:8081"
+def test_its_address_is_what_clients_on_this_machine_can_use() -> None:
+    parts = [
+        WebPart(name=REGISTRY, port=8081),
+        WebPart(name=CONSOLE, port=8090, host="0.0.0.0", secure=True),  # noqa: S104
+        WebPart(name=CONSOLE, port=8090, host="::1"),
+    ]
+    assert [part.url for part in parts] == [
+        "http://127.0.0.1:8081",
+        "https://127.0.0.1:8090",
+        "http://[::1]:8090",
+    ]
+
+
+def test_a_registry_that_an_older_version_recorded_is_found(folder: PlatformFolder) -> None:
+    (folder.root / "registry.json").write_text('{"port": 8085}')
+    assert folder.load_web_parts() == (WebPart(name=REGISTRY, port=8085),)
 
 
 def test_without_a_platform_the_hint_names_an_option_that_commands_have(tmp_path: Path) -> None:
