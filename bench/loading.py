@@ -43,6 +43,7 @@ class Load:
         processes: how many send side by side; each covers the whole span of event time.
         first_moment: the event time of the first records. Retention goes by it: the broker deletes
             what is a week old.
+        value_bytes: cut or fill each line to so many; None leaves it as it is.
     """
 
     bootstrap: str
@@ -51,6 +52,7 @@ class Load:
     records_per_second: int = 50_000
     processes: int = 2
     first_moment: datetime = field(default_factory=_an_hour_ago)
+    value_bytes: int | None = None
 
 
 def fill(load: Load) -> None:
@@ -92,7 +94,10 @@ def _fill_share(load: Load, seed: int) -> None:
         milliseconds = round(moment.timestamp() * 1000)
         for number in range(start, min(load.records, start + load.records_per_second)):
             host, tail = parts[number % _POOL]
-            _produce(client, load.topic, host + stamp + tail, host, milliseconds)
+            line = host + stamp + tail
+            if load.value_bytes is not None:
+                line = line[: load.value_bytes].ljust(load.value_bytes)
+            _produce(client, load.topic, line, host, milliseconds)
     client.flush(120)
 
 

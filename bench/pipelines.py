@@ -119,13 +119,20 @@ class Place:
         ]
 
     def project(
-        self, flows: str, source: str, sink: str, *, options: str = "", slots: int = 2
+        self,
+        flows: str,
+        source: str,
+        sink: str,
+        *,
+        options: str = "",
+        slots: int = 2,
+        most_per_trigger: int = MAX_OFFSETS_PER_TRIGGER,
     ) -> list[str]:
         """Write a project on a new checkpoint and return the command that runs it."""
         folder = self.folder / uuid4().hex
         folder.mkdir()
         # Real-time mode refuses limits.
-        limited = "" if "real_time" in options else f", most_per_trigger={MAX_OFFSETS_PER_TRIGGER}"
+        limited = "" if "real_time" in options else f", most_per_trigger={most_per_trigger}"
         names = {"source": source, "sink": sink, "limited": limited}
         declared = [
             "import penstock as ps",
@@ -277,10 +284,7 @@ def first_output(place: Place, pairs: int) -> None:
     def side(command: Callable[[str], list[str]]) -> Side:
         def run() -> float:
             sink = place.topic("sink")
-            started = time.monotonic()
-            with running(command(sink)):
-                _await_output(place, sink)
-                return time.monotonic() - started
+            return until_first_output(place, command(sink), sink)
 
         return run
 
@@ -291,6 +295,14 @@ def first_output(place: Place, pairs: int) -> None:
     print("  first runs of all, not counted:")
     in_turn(sides, 1)
     print(ratios(in_turn(sides, pairs), "penstock", "by hand"), flush=True)
+
+
+def until_first_output(place: Place, command: list[str], sink: TopicName) -> float:
+    """Return the seconds from the start of `command` to its first output."""
+    started = time.monotonic()
+    with running(command):
+        _await_output(place, sink)
+        return time.monotonic() - started
 
 
 def _await_output(place: Place, sink: TopicName) -> None:

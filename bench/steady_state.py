@@ -1,9 +1,9 @@
 """Measures a streaming program from outside: what its output topic and its processes show.
 
 The program runs in a process of its own and ends by itself. Steady state is the slope of the
-output over time without start-up: from the moment when a fifth of the output was there to the
-moment when all of it was. Both sides of a comparison are measured in the same way, whatever they
-are made of.
+output over time without start-up: from the moment when a share of the output was there, mostly a
+fifth, to the moment when all of it was. Both sides of a comparison are measured in the same way,
+whatever they are made of.
 """
 
 from __future__ import annotations
@@ -70,7 +70,12 @@ class Measurement:
 
 
 def measure(
-    command: Sequence[str], connection: Connection, *, output: TopicName, input_records: int
+    command: Sequence[str],
+    connection: Connection,
+    *,
+    output: TopicName,
+    input_records: int,
+    warm_share: float = _WARM_SHARE,
 ) -> Measurement:
     """Run `command` to its end and return what it took.
 
@@ -79,6 +84,7 @@ def measure(
         connection: how to reach the cluster.
         output: the topic it writes; what was there before is not counted.
         input_records: how many the command will read.
+        warm_share: how much of the output counts as start-up.
     """
     with Admin(connection) as admin:
         partitions = partitions_of(admin, output)
@@ -94,13 +100,13 @@ def measure(
         samples.append(Sample(time.monotonic() - started, record_count(admin, partitions) - before))
     if process.returncode != 0:
         sys.exit(f"`{' '.join(command)}` ended with status {process.returncode}")
-    return _measurement(samples, usage, input_records)
+    return _measurement(samples, usage, input_records, warm_share)
 
 
-def steady_rate(samples: Sequence[Sample], input_records: int) -> float:
-    """Return the input records per second between a fifth of the output and all of it."""
+def steady_rate(samples: Sequence[Sample], input_records: int, warm_share: float) -> float:
+    """Return the input records per second between a share of the output and all of it."""
     total = samples[-1].records
-    warm = next(s for s in samples if s.records >= total * _WARM_SHARE)
+    warm = next(s for s in samples if s.records >= total * warm_share)
     full = next(s for s in samples if s.records >= total)
     if full.seconds <= warm.seconds:
         sys.exit("the output came all at once: more records or smaller batches are needed")
@@ -108,7 +114,9 @@ def steady_rate(samples: Sequence[Sample], input_records: int) -> float:
     return share * input_records / (full.seconds - warm.seconds)
 
 
-def _measurement(samples: Sequence[Sample], usage: _Usage, input_records: int) -> Measurement:
+def _measurement(
+    samples: Sequence[Sample], usage: _Usage, input_records: int, warm_share: float
+) -> Measurement:
     if samples[-1].records == 0:
         sys.exit("the command wrote nothing")
     return Measurement(
@@ -116,7 +124,7 @@ def _measurement(samples: Sequence[Sample], usage: _Usage, input_records: int) -
         output_records=samples[-1].records,
         seconds=samples[-1].seconds,
         first_output_seconds=next(s.seconds for s in samples if s.records > 0),
-        steady_rate=steady_rate(samples, input_records),
+        steady_rate=steady_rate(samples, input_records, warm_share),
         cpu_seconds=usage.cpu_seconds,
         peak_memory_bytes=usage.peak_memory_bytes,
     )
