@@ -5,11 +5,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.local.cluster import KafkaCluster
-    from penstock.local.control import BrokerState, BrokerStatus, RegistryStatus, SparkStatus, Verb
+    from penstock.local.control import BrokerState, BrokerStatus, SparkStatus, Verb, WebStatus
     from penstock.local.doctor import Check, Level, examine
     from penstock.local.errors import PlatformNotRunningError
     from penstock.local.logs import follow_log, tail_log
-    from penstock.local.platform import Platform, PlatformStatus, bootstrap_of, registry_address
+    from penstock.local.platform import (
+        Platform,
+        PlatformStatus,
+        bootstrap_of,
+        broker_metrics,
+        registry_address,
+    )
 
 __all__ = [
     "BrokerState",
@@ -20,10 +26,11 @@ __all__ = [
     "Platform",
     "PlatformNotRunningError",
     "PlatformStatus",
-    "RegistryStatus",
     "SparkStatus",
     "Verb",
+    "WebStatus",
     "bootstrap_of",
+    "broker_metrics",
     "examine",
     "follow_log",
     "registry_address",
@@ -34,9 +41,9 @@ _HOMES = {
     "KafkaCluster": "cluster",
     "BrokerState": "control",
     "BrokerStatus": "control",
-    "RegistryStatus": "control",
     "SparkStatus": "control",
     "Verb": "control",
+    "WebStatus": "control",
     "Check": "doctor",
     "Level": "doctor",
     "examine": "doctor",

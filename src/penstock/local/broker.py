@@ -5,9 +5,10 @@ Nothing here restarts or waits for readiness; that is `supervisor.py` and `platf
 
 import base64
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -19,6 +20,8 @@ from penstock.local.processes import MARKER
 from penstock.names import BrokerId
 
 KAFKA_VERSION = "4.3.1"
+
+_METRICS_RULES = Path(__file__).with_name("kafka_metrics.yml")
 
 
 class StorageFormatError(PenstockError):
@@ -51,11 +54,12 @@ class Component(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerShape:
-    """One broker of a cluster: its number and its two ports."""
+    """One broker of a cluster: its number and its ports."""
 
     broker_id: BrokerId
     port: int
     controller_port: int
+    metrics_port: int
 
     @property
     def name(self) -> str:
@@ -65,7 +69,12 @@ class BrokerShape:
     @property
     def ports(self) -> tuple[int, ...]:
         """Every port that it listens on."""
-        return (self.port, self.controller_port)
+        return (self.port, self.controller_port, self.metrics_port)
+
+    @property
+    def metrics_url(self) -> str:
+        """Where it shows its metrics to Prometheus, and to Penstock."""
+        return f"http://{HOST}:{self.metrics_port}/metrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +139,7 @@ def new_cluster_id() -> str:
 
 def new_shape(*, brokers: int, heap_mb: int, ports: Sequence[int] = ()) -> ClusterShape:
     """Return a new cluster of `brokers` brokers, on `ports` or on any that are free."""
-    chosen = tuple(ports) or free_ports(2 * brokers)
+    chosen = tuple(ports) or free_ports(3 * brokers)
     return ClusterShape(
         cluster_id=new_cluster_id(),
         heap_mb=heap_mb,
@@ -139,10 +148,19 @@ def new_shape(*, brokers: int, heap_mb: int, ports: Sequence[int] = ()) -> Clust
                 broker_id=BrokerId(number + 1),
                 port=chosen[number],
                 controller_port=chosen[brokers + number],
+                metrics_port=chosen[2 * brokers + number],
             )
             for number in range(brokers)
         ),
     )
+
+
+def with_metrics_ports(shape: ClusterShape) -> ClusterShape:
+    """Return `shape` with a port for metrics where an older version has chosen none."""
+    missing = [broker for broker in shape.brokers if broker.metrics_port == 0]
+    ports = dict(zip(missing, free_ports(len(missing)), strict=True))
+    brokers = (replace(b, metrics_port=ports.get(b, b.metrics_port)) for b in shape.brokers)
+    return replace(shape, brokers=tuple(brokers))
 
 
 def build_properties(shape: ClusterShape, broker: BrokerShape, folders: Folders) -> str:
@@ -211,6 +229,9 @@ class BrokerCommand:
 
     java: Path
     jars: tuple[Path, ...]
+    exporter: Path
+    """The agent that shows metrics; `docs/decisions/0016-broker-metrics.md` says what it costs."""
+
     archive: ClassArchive
     shape: ClusterShape
     folders: Folders
@@ -224,6 +245,8 @@ class BrokerCommand:
             build_properties(self.shape, broker, folders), encoding="utf-8"
         )
         self._log_config(broker).write_text(build_log_config(broker, folders), encoding="utf-8")
+        # A copy: the agent reads it again when it changes, and ours goes with an upgrade.
+        shutil.copyfile(_METRICS_RULES, self._metrics_rules(broker))
 
     def start_format(self, broker: BrokerShape) -> "subprocess.Popen[bytes]":
         """Start Kafka's own tool that formats the storage of `broker`; about a second."""
@@ -231,6 +254,7 @@ class BrokerCommand:
         return subprocess.Popen(
             [
                 *self._java(broker, heap_mb=64),
+                *self._class_path(agent=False),
                 "kafka.tools.StorageTool",
                 *arguments,
                 "--config",
@@ -254,6 +278,8 @@ class BrokerCommand:
             return subprocess.Popen(
                 [
                     *self._java(broker, heap_mb=self.shape.heap_mb, recording=recording),
+                    *self._class_path(agent=True),
+                    self._agent(broker),
                     "kafka.Kafka",
                     str(self._properties(broker)),
                 ],
@@ -280,10 +306,27 @@ class BrokerCommand:
             "-XX:+ExitOnOutOfMemoryError",
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={self._log_config(broker)}",
+            # An agent may change classes, so the JVM would archive none beside it; ours does not.
+            # Whoever uses the archive must say the same.
+            "-XX:+UnlockDiagnosticVMOptions",
+            "-XX:+AllowArchivingWithJavaAgent",
             f"{MARKER}{self.folders.root}",
-            "-cp",
-            os.pathsep.join(str(jar) for jar in self.jars),
         ]
+
+    def _class_path(self, *, agent: bool) -> list[str]:
+        """Return the class path; the JVM itself puts an agent behind it.
+
+        Without the agent its jar is named here: an archive is for one class path alone.
+        """
+        jars = self.jars if agent else (*self.jars, self.exporter)
+        return ["-cp", os.pathsep.join(str(jar) for jar in jars)]
+
+    def _agent(self, broker: BrokerShape) -> str:
+        rules = self._metrics_rules(broker)
+        return f"-javaagent:{self.exporter}={HOST}:{broker.metrics_port}:{rules}"
+
+    def _metrics_rules(self, broker: BrokerShape) -> Path:
+        return self.folders.home(broker) / "metrics.yml"
 
     def _properties(self, broker: BrokerShape) -> Path:
         return self.folders.home(broker) / "server.properties"

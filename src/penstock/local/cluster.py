@@ -41,6 +41,7 @@ class KafkaCluster:
         self.bootstrap = command.shape.bootstrap
         self.connection = Connection(bootstrap=self.bootstrap)
         self.broker_ids = tuple(broker.broker_id for broker in command.shape.brokers)
+        self.metrics_addresses = {b.broker_id: b.metrics_url for b in command.shape.brokers}
 
     @classmethod
     @contextmanager
@@ -51,10 +52,12 @@ class KafkaCluster:
         settings = load_settings()
         java = find_java(cache_dir=settings.java.cache_dir)
         jars = ensure_jars(JarSet.KAFKA, settings.java, emit, java)
+        (exporter,) = ensure_jars(JarSet.EXPORTER, settings.java, emit, java)
         command = BrokerCommand(
             java=java.executable,
             jars=jars,
-            archive=class_archive(settings.java.cache_dir, "kafka", java, jars),
+            exporter=exporter,
+            archive=class_archive(settings.java.cache_dir, "kafka", java, (*jars, exporter)),
             shape=new_shape(brokers=brokers, heap_mb=heap_mb),
             folders=Folders(root=data_dir),
         )

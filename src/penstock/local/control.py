@@ -46,12 +46,12 @@ class Verb(StrEnum):
     FIT_SPARK = "fit spark"
     """Run the Spark cluster that is recorded, and no other part of one."""
 
-    START_REGISTRY = "start registry"
-    """Run the registry that is recorded, unless it runs."""
+    START_WEB_PARTS = "start web parts"
+    """Run the registry and the console that are recorded, unless they run."""
 
 
 class BrokerState(StrEnum):
-    """Where a broker, the registry, or a process of Spark, is in its life."""
+    """Where a broker, a web server, or a process of Spark, is in its life."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -77,6 +77,9 @@ class BrokerStatus:
     broker_id: BrokerId
     port: int
     state: BrokerState
+    metrics_port: int = 0
+    """Where it shows its metrics; 0: an older version started it, without."""
+
     pid: int | None = None
     since: str = ""
     restarts: int = 0
@@ -98,9 +101,10 @@ class SparkStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryStatus:
-    """What the supervisor knows of the schema registry."""
+class WebStatus:
+    """What the supervisor knows of the schema registry, or of the console."""
 
+    name: str
     port: int
     url: str
     state: BrokerState
@@ -116,7 +120,7 @@ class Reply:
 
     brokers: tuple[BrokerStatus, ...] = ()
     spark: tuple[SparkStatus, ...] = ()
-    registry: RegistryStatus | None = None
+    web: tuple[WebStatus, ...] = ()
     refusal: str | None = None
 
 
@@ -181,9 +185,8 @@ def _decoded_reply(line: bytes) -> Reply:
     spark = tuple(
         SparkStatus(**node | {"state": BrokerState(node["state"])}) for node in fields["spark"]
     )
-    found = fields["registry"]
-    registry = RegistryStatus(**found | {"state": BrokerState(found["state"])}) if found else None
-    return Reply(brokers=brokers, spark=spark, registry=registry, refusal=fields["refusal"])
+    web = tuple(WebStatus(**part | {"state": BrokerState(part["state"])}) for part in fields["web"])
+    return Reply(brokers=brokers, spark=spark, web=web, refusal=fields["refusal"])
 
 
 def _encoded(message: Request | Reply) -> bytes:

@@ -104,7 +104,8 @@ def java(settings: JavaSettings, environ: Mapping[str, str]) -> Check:
 
 def jars(settings: JavaSettings) -> Check:
     """Compare the cached Kafka jars with the lock."""
-    states = [state for _, state in jar_states(load_lock(JarSet.KAFKA), settings)]
+    locked = (*load_lock(JarSet.KAFKA), *load_lock(JarSet.EXPORTER))
+    states = [state for _, state in jar_states(locked, settings)]
     damaged, missing = states.count(JarState.DAMAGED), states.count(JarState.MISSING)
     if not damaged and not missing:
         found = f"{len(states)} Kafka jars verified in {settings.cache_dir}"
@@ -145,7 +146,7 @@ def memory(available: int, settings: PlatformSettings, status: PlatformStatus) -
 
 
 def _require_memory(brokers: int, available: int, settings: PlatformSettings) -> None:
-    shape = new_shape(brokers=brokers, heap_mb=settings.heap_mb, ports=range(1, 7))
+    shape = new_shape(brokers=brokers, heap_mb=settings.heap_mb, ports=range(1, 10))
     require_memory(shape, available_mb=available // 1_000_000)
 
 
@@ -156,7 +157,7 @@ def data_disk(folder: Path) -> Check:
         return _not_writable("data disk", folder, setting="platform.data_dir")
     try:
         require_disk(
-            new_shape(brokers=3, heap_mb=128, ports=range(1, 7)),
+            new_shape(brokers=3, heap_mb=128, ports=range(1, 10)),
             folder,
             free_mb=free // 1_000_000,
         )

@@ -74,5 +74,5 @@ def _last_bad_line(text: str) -> str | None:
     complaint = None
     for line in text.splitlines():
         if match := _BAD_LINE.match(line) or (_CAUSE.match(line) if complaint else None):
-            complaint = match["text"]
+            complaint = match["text"].rstrip()
     return complaint

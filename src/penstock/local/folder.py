@@ -1,9 +1,10 @@
 """What a platform keeps on disk, and the two locks that keep its commands apart.
 
 platform.json       the shape of the cluster: written once, ports and version may change
-launch.json         how the supervisor calls Java: written by each `up`
+launch.json         how the supervisor calls Java, and whose settings count: written by each `up`
 spark.json          the shape of the Spark cluster, if there is one, and how it is started
 registry.json       where the schema registry listens
+console.json        where the console listens
 supervisor.json     where the running supervisor listens; meaningless unless its lock is held
 supervisor.lock     held by the supervisor as long as it lives: the only sign of life
 operation.lock      held by `up` and `down` while they work
@@ -23,7 +24,6 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.local.broker import BrokerShape, ClusterShape, Folders
-from penstock.local.registry_part import RegistryShape
 from penstock.local.spark_cluster import (
     SparkCommand,
     SparkLaunch,
@@ -31,6 +31,7 @@ from penstock.local.spark_cluster import (
     SparkRole,
     SparkShape,
 )
+from penstock.local.web_part import MODULES, WebPart
 
 _PAUSE_SECONDS = 0.05
 
@@ -53,7 +54,10 @@ class Launch:
 
     java: Path
     jars: tuple[Path, ...]
+    exporter: Path
     archive: Path
+    settings_file: Path | None = None
+    """The `penstock.toml` that `up` found: the console reads it too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +88,7 @@ class PlatformFolder:
     def load_shape(self) -> ClusterShape:
         """Return the shape of the cluster."""
         with _readable(self.shape_file) as fields:
-            brokers = tuple(BrokerShape(**broker) for broker in fields.pop("brokers"))
+            brokers = tuple(_broker_shape(broker) for broker in fields.pop("brokers"))
             return ClusterShape(**fields, brokers=brokers)
 
     def save_shape(self, shape: ClusterShape) -> None:
@@ -98,7 +102,9 @@ class PlatformFolder:
             return Launch(
                 java=Path(fields["java"]),
                 jars=tuple(Path(jar) for jar in fields["jars"]),
+                exporter=Path(fields["exporter"]),
                 archive=Path(fields["archive"]),
+                settings_file=Path(found) if (found := fields["settings_file"]) else None,
             )
 
     def save_launch(self, launch: Launch) -> None:
@@ -126,19 +132,22 @@ class PlatformFolder:
         """Remove the record of the Spark cluster."""
         (self.root / "spark.json").unlink(missing_ok=True)
 
-    @property
-    def has_registry(self) -> bool:
-        """Whether a registry belongs to the platform."""
-        return (self.root / "registry.json").exists()
+    def has_web_part(self, name: str) -> bool:
+        """Whether a web server of that name belongs to the platform."""
+        return (self.root / f"{name}.json").exists()
 
-    def load_registry(self) -> RegistryShape:
-        """Return where the registry listens."""
-        with _readable(self.root / "registry.json") as fields:
-            return RegistryShape(**fields)
+    def load_web_part(self, name: str) -> WebPart:
+        """Return where the web server of that name listens."""
+        with _readable(self.root / f"{name}.json") as fields:
+            return WebPart(**fields | {"name": name})
 
-    def save_registry(self, shape: RegistryShape) -> None:
-        """Record where the registry listens."""
-        _save(self.root / "registry.json", shape)
+    def load_web_parts(self) -> tuple[WebPart, ...]:
+        """Return the web servers that belong to the platform."""
+        return tuple(self.load_web_part(name) for name in MODULES if self.has_web_part(name))
+
+    def save_web_part(self, part: WebPart) -> None:
+        """Record where a web server listens."""
+        _save(self.root / f"{part.name}.json", part)
 
     def load_contact(self) -> Contact | None:
         """Return where the supervisor listens, or None while it does not."""
@@ -220,6 +229,11 @@ def _readable(path: Path) -> Iterator[dict[str, Any]]:
         raise PlatformFileError(path, reason=str(err)) from err
 
 
+def _broker_shape(fields: dict[str, Any]) -> BrokerShape:
+    # A platform of an older version showed no metrics: 0 until `up` chooses a port.
+    return BrokerShape(**{"metrics_port": 0, **fields})
+
+
 def _spark_shape(fields: dict[str, Any]) -> SparkShape:
     master = _spark_node(fields.pop("master"))
     workers = tuple(_spark_node(worker) for worker in fields.pop("workers"))
@@ -236,9 +250,7 @@ def _spark_launch(fields: dict[str, Any]) -> SparkLaunch:
     return SparkLaunch(**paths, jars=jars, options=tuple(fields["options"]))
 
 
-def _save(
-    path: Path, value: ClusterShape | Launch | Contact | SparkCommand | RegistryShape
-) -> None:
+def _save(path: Path, value: ClusterShape | Launch | Contact | SparkCommand | WebPart) -> None:
     """Write `value` so that a reader finds the old file or the new one, never half of it."""
     scratch = path.with_suffix(f".{os.getpid()}.tmp")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -25,14 +25,15 @@ from penstock.local.broker import (
     ClusterShape,
     ensure_formatted,
     new_shape,
+    with_metrics_ports,
 )
 from penstock.local.control import (
     BrokerState,
     BrokerStatus,
-    RegistryStatus,
     SparkStatus,
     SupervisorSilentError,
     Verb,
+    WebStatus,
     ask,
 )
 from penstock.local.errors import (
@@ -47,20 +48,21 @@ from penstock.local.folder import Launch, PlatformFolder
 from penstock.local.ports import is_free
 from penstock.local.preflight import check_machine, check_version
 from penstock.local.processes import MARKER, end_processes, find_processes
-from penstock.local.registry_part import REGISTRY
-from penstock.local.registry_start import (
-    await_registry,
-    begin_registry,
-    record_registry,
-    registry_orphan,
-)
 from penstock.local.spark_start import record_spark, spark_orphans, start_spark
+from penstock.local.web_part import CONSOLE, REGISTRY
+from penstock.local.web_start import (
+    await_web_part,
+    begin_web_parts,
+    record_web_parts,
+    web_orphans,
+)
+from penstock.names import BrokerId
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from penstock.names import BrokerId, PlatformName
+    from penstock.names import PlatformName
     from penstock.registry.client import RegistryAddress
     from penstock.settings import JavaSettings, PlatformSettings, Settings
 
@@ -87,14 +89,27 @@ class PlatformStatus:
     spark_master: str | None = None
     """What goes into `spark.master`; None: the platform has no Spark cluster."""
 
-    registry: RegistryStatus | None = None
+    web: tuple[WebStatus, ...] = ()
     supervisor_pid: int | None = None
     kafka_version: str | None = None
 
+    @property
+    def registry(self) -> WebStatus | None:
+        """What is known of the schema registry; None: the platform has none."""
+        return self._web_part(REGISTRY)
+
+    @property
+    def console(self) -> WebStatus | None:
+        """What is known of the console; None: the platform has none."""
+        return self._web_part(CONSOLE)
+
+    def _web_part(self, name: str) -> WebStatus | None:
+        return next((part for part in self.web if part.name == name), None)
+
     def resident_bytes(self) -> dict[int, int]:
         """Return the memory of each process of the platform, by process id."""
-        parts: list[BrokerStatus | SparkStatus | RegistryStatus] = [*self.brokers, *self.spark]
-        parts += [self.registry] if self.registry else []
+        parts: list[BrokerStatus | SparkStatus | WebStatus]
+        parts = [*self.brokers, *self.spark, *self.web]
         pids = [*(part.pid for part in parts), self.supervisor_pid]
         return {pid: _resident_bytes(pid) for pid in pids if pid is not None}
 
@@ -121,7 +136,7 @@ def _explaining_faults(
 
 
 class Platform:
-    """Kafka and a schema registry on this machine, and Spark if it is wanted, under a name."""
+    """Kafka, registry and console on this machine, and Spark if it is wanted, under a name."""
 
     def __init__(self, settings: PlatformSettings) -> None:
         self.name = settings.name
@@ -132,22 +147,20 @@ class Platform:
     @_explaining_faults
     def up(
         self,
-        java: JavaSettings,
+        settings: Settings,
         *,
         brokers: int | None = None,
         spark_workers: int | None = None,
-        registry_port: int | None = None,
         emit: Emit = ignore,
     ) -> PlatformStatus:
         """Start the platform, or find it running; return when a record went in and out.
 
         Args:
-            java: where jars come from.
+            settings: where jars come from, and on which ports registry and console listen: 0 is any
+                free one, None the one they had, or the usual one if they are new and it is free.
             brokers: how many; None means as many as it has, or the configured number if new.
             spark_workers: how many workers Spark's cluster has, 0 for no cluster; None means as
                 many as it has.
-            registry_port: where the registry listens, 0 for any free port; None means where it
-                was, or at the usual port if it is new and the port is free.
             emit: told of each step.
 
         Raises:
@@ -156,21 +169,20 @@ class Platform:
         with self.folder.operation(lambda: emit(StepStarted(step="waiting for the other command"))):
             if self.folder.is_supervised():
                 self._check_broker_count(self.folder.load_shape(), brokers)
-                if not self.folder.has_registry:
-                    self._record_registry(registry_port)
-                self._start_parts(java, spark_workers, emit)
+                record_web_parts(self.folder, settings, anew=False)
+                self._start_parts(settings.java, spark_workers, emit)
                 return self.status()
             self._end_orphans(emit)
             shape = self._shape(brokers)
             check_machine(shape, self.folder)
-            self._record_registry(registry_port)
-            command = self._prepare(shape, java, emit)
+            record_web_parts(self.folder, settings, anew=True)
+            command = self._prepare(shape, settings, emit)
             try:
                 # The supervisor needs half a second to come up; formatting needs a whole one.
                 supervisor = self._spawn_supervisor()
                 ensure_formatted(command, shape.brokers)
                 self._await_contact(supervisor)
-                self._start_parts(java, spark_workers, emit)
+                self._start_parts(settings.java, spark_workers, emit)
             except BaseException:
                 self._end(emit)
                 raise
@@ -207,7 +219,7 @@ class Platform:
             brokers=reply.brokers if reply else self._orphans(shape),
             spark=reply.spark if reply else spark_orphans(self.folder.root, spark),
             spark_master=spark.master_url if spark else None,
-            registry=reply.registry if reply else registry_orphan(self.folder),
+            web=reply.web if reply else web_orphans(self.folder),
             supervisor_pid=contact.pid if contact else None,
             kafka_version=shape.kafka_version,
         )
@@ -239,7 +251,7 @@ class Platform:
         spark = self.folder.load_spark().shape.nodes if self.folder.has_spark else ()
         parts = [broker.name for broker in self.folder.load_shape().brokers]
         parts += [node.name for node in spark]
-        parts += [REGISTRY] if self.folder.has_registry else []
+        parts += [part.name for part in self.folder.load_web_parts()]
         if component not in (*parts, "supervisor"):
             raise UnknownComponentError(component, known=[*parts, "supervisor"])
         return self.folder.folders.log(component)
@@ -261,13 +273,10 @@ class Platform:
         Raises:
             PlatformNotRunningError: there is none.
         """
-        if not (self.folder.is_supervised() and self.folder.has_registry):
+        if not (self.folder.is_supervised() and self.folder.has_web_part(REGISTRY)):
             another = "`--registry URL` or `registry.url` names another registry"
             raise PlatformNotRunningError(self.name, instead=another)
-        return self.folder.load_registry().url
-
-    def _record_registry(self, port: int | None) -> None:
-        record_registry(self.folder, port=port, any_port=self._settings.port == 0)
+        return self.folder.load_web_part(REGISTRY).url
 
     def _shape(self, brokers: int | None) -> ClusterShape:
         """Return the recorded shape with today's settings, or a new one."""
@@ -280,7 +289,9 @@ class Platform:
         shape = self.folder.load_shape()
         check_version(shape, self.folder.root)
         self._check_broker_count(shape, brokers)
-        shape = replace(shape, heap_mb=settings.heap_mb, kafka_version=KAFKA_VERSION)
+        shape = replace(
+            with_metrics_ports(shape), heap_mb=settings.heap_mb, kafka_version=KAFKA_VERSION
+        )
         if settings.port in (None, shape.brokers[0].port):
             return shape
         if settings.port == 0 and all(is_free(port) for port in shape.ports):
@@ -293,20 +304,27 @@ class Platform:
         if brokers is not None and brokers != len(shape.brokers):
             raise PlatformShapeError(self.name, found=len(shape.brokers), asked=brokers)
 
-    def _prepare(
-        self, shape: ClusterShape, java_settings: JavaSettings, emit: Emit
-    ) -> BrokerCommand:
+    def _prepare(self, shape: ClusterShape, settings: Settings, emit: Emit) -> BrokerCommand:
         """Write everything the supervisor needs, fetching jars if due."""
-        java = find_java(cache_dir=java_settings.cache_dir)
-        jars = ensure_jars(JarSet.KAFKA, java_settings, emit, java)
-        archive = class_archive(java_settings.cache_dir, "kafka", java, jars)
-        launch = Launch(java=java.executable, jars=jars, archive=archive.path)
+        cache_dir = settings.java.cache_dir
+        java = find_java(cache_dir=cache_dir)
+        jars = ensure_jars(JarSet.KAFKA, settings.java, emit, java)
+        (exporter,) = ensure_jars(JarSet.EXPORTER, settings.java, emit, java)
+        archive = class_archive(cache_dir, "kafka", java, (*jars, exporter))
+        launch = Launch(
+            java=java.executable,
+            jars=jars,
+            exporter=exporter,
+            archive=archive.path,
+            settings_file=settings.file,
+        )
         self.folder.save_shape(shape)
         self.folder.save_launch(launch)
         self.folder.forget_contact()
         return BrokerCommand(
             java=launch.java,
             jars=launch.jars,
+            exporter=launch.exporter,
             archive=archive,
             shape=shape,
             folders=self.folder.folders,
@@ -341,10 +359,11 @@ class Platform:
         supervisor.returncode = 0
 
     def _start_parts(self, java: JavaSettings, spark_workers: int | None, emit: Emit) -> None:
-        """Start what does not run, the registry beside the brokers: it waits for them."""
-        begin_registry(self.folder)
+        """Start what does not run, the web servers beside the brokers: they wait for them."""
+        begin_web_parts(self.folder)
         self._start_brokers(emit)
-        await_registry(self.folder, emit)
+        for name in (REGISTRY, CONSOLE):
+            await_web_part(self.folder, name, emit)
         self._start_spark(java, spark_workers, emit)
 
     def _start_brokers(self, emit: Emit) -> None:
@@ -437,6 +456,7 @@ class Platform:
                 BrokerStatus(
                     broker_id=broker.broker_id,
                     port=broker.port,
+                    metrics_port=broker.metrics_port,
                     state=BrokerState.ORPHANED if pid else BrokerState.STOPPED,
                     pid=pid,
                 )
@@ -445,14 +465,14 @@ class Platform:
 
 
 def _ports(first: int | None, brokers: int) -> tuple[int, ...]:
-    """Return the ports of brokers, then of controllers; empty means: any free ones.
+    """Return the ports of brokers, of controllers, and for metrics; empty: any free ones.
 
     Without a wish Kafka's usual port is taken, unless somebody else has it.
     """
     if first == 0:
         return ()
     start = DEFAULT_PORT if first is None else first
-    ports = tuple(range(start, start + 2 * brokers))
+    ports = tuple(range(start, start + 3 * brokers))
     if first is None and not all(is_free(port) for port in ports):
         return ()
     return ports
@@ -468,6 +488,24 @@ def _resident_bytes(pid: int) -> int:
 def bootstrap_of(platform: PlatformSettings) -> str:
     """Return the addresses of the running platform's brokers."""
     return Platform(platform).bootstrap()
+
+
+def broker_metrics(settings: Settings) -> dict[BrokerId, str]:
+    """Return where brokers show their metrics: as it is set, else those of the local platform.
+
+    Empty for a cluster elsewhere of which nothing is set, and while no platform runs.
+    """
+    entries = (entry.split("=", 1) for entry in settings.cluster.broker_metrics or ())
+    addresses = {BrokerId(int(broker)): address for broker, address in entries}
+    if addresses:
+        return addresses
+    platform = Platform(settings.platform)
+    if not platform.folder.is_supervised():
+        return {}
+    shape = platform.folder.load_shape()
+    is_local = settings.cluster.bootstrap in (None, shape.bootstrap)
+    # 0: an older version started it, without.
+    return {b.broker_id: b.metrics_url for b in shape.brokers if is_local and b.metrics_port}
 
 
 def registry_address(settings: Settings) -> RegistryAddress:

@@ -29,18 +29,18 @@ from penstock.local.control import (
     BrokerState,
     BrokerStatus,
     ControlPort,
-    RegistryStatus,
     Reply,
     Request,
     SparkStatus,
     Verb,
+    WebStatus,
 )
 from penstock.local.exits import describe_exit, log_size
 from penstock.local.folder import PlatformFolder
 from penstock.local.ports import is_listening
 from penstock.local.processes import MARKER
-from penstock.local.registry_part import REGISTRY, RegistryShape, spawn_registry
 from penstock.local.spark_cluster import SparkNode
+from penstock.local.web_part import WebPart, spawn_web_part
 
 if TYPE_CHECKING:
     import subprocess
@@ -87,9 +87,9 @@ class ShutDown:
 
 @dataclass
 class Child:
-    """What the supervisor remembers of one broker, of the registry, or of a process of Spark."""
+    """What the supervisor remembers of one broker, of a web server, or of a process of Spark."""
 
-    shape: BrokerShape | SparkNode | RegistryShape
+    shape: BrokerShape | SparkNode | WebPart
     process: subprocess.Popen[bytes] | None = None
     state: BrokerState = BrokerState.STOPPED
     since: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -113,6 +113,7 @@ class Child:
             broker_id=shape.broker_id,
             port=shape.port,
             state=self.state,
+            metrics_port=shape.metrics_port,
             pid=self.process.pid if self.process else None,
             since=self.since.isoformat(timespec="seconds"),
             restarts=self.restarts,
@@ -132,11 +133,12 @@ class Child:
             last_exit=self.last_exit,
         )
 
-    def registry_status(self, shape: RegistryShape) -> RegistryStatus:
-        """Return what clients may know of the registry."""
-        return RegistryStatus(
-            port=shape.port,
-            url=shape.url,
+    def web_status(self, part: WebPart) -> WebStatus:
+        """Return what clients may know of a web server."""
+        return WebStatus(
+            name=part.name,
+            port=part.port,
+            url=part.url,
             state=self.state,
             pid=self.process.pid if self.process else None,
             since=self.since.isoformat(timespec="seconds"),
@@ -146,17 +148,17 @@ class Child:
 
 
 class Supervisor:
-    """Keeps the brokers of one platform, its registry and its Spark as they should be."""
+    """Keeps the brokers of one platform, its web servers and its Spark as they should be."""
 
     def __init__(
         self,
         command: BrokerCommand,
         wanted_spark: Callable[[], SparkCommand | None],
-        wanted_registry: Callable[[], RegistryShape],
+        wanted_web_parts: Callable[[], tuple[WebPart, ...]],
     ) -> None:
         """Supervise what `command` starts, and what else is wanted when it is asked for."""
         self._command = command
-        self._wanted_spark, self._wanted_registry = wanted_spark, wanted_registry
+        self._wanted_spark, self._wanted_web_parts = wanted_spark, wanted_web_parts
         self._spark: SparkCommand | None = None
         self._events: queue.SimpleQueue[Exited | Asked | ShutDown] = queue.SimpleQueue()
         self._children = {shape.name: Child(shape) for shape in command.shape.brokers}
@@ -242,8 +244,8 @@ class Supervisor:
             case SparkNode() as node:
                 assert self._spark is not None  # noqa: S101 - such children come with a command
                 return self._spark.spawn(node)
-            case RegistryShape() as registry:
-                return spawn_registry(registry, self._command.folders)
+            case WebPart() as part:
+                return spawn_web_part(part, self._command.folders)
 
     def _new_recording(self, broker: BrokerShape) -> Path | None:
         """Return where this start shall record its classes, if it shall.
@@ -268,7 +270,7 @@ class Supervisor:
             child.enter(BrokerState.STOPPED)
             if isinstance(child.shape, SparkNode):
                 self._fit_spark()  # it made room, perhaps for another of its name
-            if self._ending and isinstance(child.shape, RegistryShape):
+            if self._ending and isinstance(child.shape, WebPart):
                 self._end()
             return
         child.last_exit = describe_exit(
@@ -293,8 +295,8 @@ class Supervisor:
                 self._end()
             case Verb.FIT_SPARK:
                 self._fit_spark()
-            case Verb.START_REGISTRY:
-                self._start_registry()
+            case Verb.START_WEB_PARTS:
+                self._start_web_parts()
             case Verb.START | Verb.STOP | Verb.KILL:
                 refusal = self._on_broker_request(request)
         return self._reply(refusal)
@@ -302,23 +304,23 @@ class Supervisor:
     def _reply(self, refusal: str | None) -> Reply:
         brokers: list[BrokerStatus] = []
         spark: list[SparkStatus] = []
-        registry: RegistryStatus | None = None
+        web: list[WebStatus] = []
         for child in self._children.values():
             match child.shape:
                 case BrokerShape() as broker:
                     brokers.append(child.broker_status(broker))
                 case SparkNode() as node:
                     spark.append(child.spark_status(node))
-                case RegistryShape() as shape:
-                    registry = child.registry_status(shape)
-        return Reply(brokers=tuple(brokers), spark=tuple(spark), registry=registry, refusal=refusal)
+                case WebPart() as part:
+                    web.append(child.web_status(part))
+        return Reply(brokers=tuple(brokers), spark=tuple(spark), web=tuple(web), refusal=refusal)
 
-    def _start_registry(self) -> None:
-        child = self._children.get(REGISTRY)
-        if self._ending or (child is not None and child.process is not None):
-            return
-        child = self._children[REGISTRY] = Child(self._wanted_registry())
-        self._start(child)
+    def _start_web_parts(self) -> None:
+        for part in () if self._ending else self._wanted_web_parts():
+            child = self._children.get(part.name)
+            if child is None or child.process is None:
+                self._children[part.name] = Child(part)
+                self._start(self._children[part.name])
 
     def _fit_spark(self) -> None:
         """Start what the wanted cluster has and does not run, and stop what it does not have."""
@@ -369,10 +371,12 @@ class Supervisor:
             child.process.terminate()
 
     def _end(self) -> None:
-        """Stop all; the brokers only when the registry has told them that it goes."""
+        """Stop all; the brokers only when the web servers have left them in good order."""
         self._ending = True
-        registry = self._children.get(REGISTRY)
-        is_served = registry is not None and registry.process is not None
+        is_served = any(
+            isinstance(child.shape, WebPart) and child.process is not None
+            for child in self._children.values()
+        )
         for child in self._children.values():
             waits = is_served and isinstance(child.shape, BrokerShape)
             if not waits and child.state is not BrokerState.STOPPING:
@@ -403,6 +407,7 @@ def main(argument: str) -> int:
     command = BrokerCommand(
         java=launch.java,
         jars=launch.jars,
+        exporter=launch.exporter,
         archive=ClassArchive(launch.archive),
         shape=folder.load_shape(),
         folders=folder.folders,
@@ -410,7 +415,7 @@ def main(argument: str) -> int:
     supervisor = Supervisor(
         command,
         lambda: folder.load_spark() if folder.has_spark else None,
-        folder.load_registry,
+        folder.load_web_parts,
     )
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: supervisor.request_shut_down())
