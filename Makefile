@@ -7,7 +7,7 @@ INSTALLED := .venv/.installed
 PYTEST := $(BIN)/pytest --durations=15 --durations-min=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-unit test-long soak bench lock clean postgresql
+.PHONY: help setup demo check test test-unit test-long soak bench lock clean system-packages
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,17 +30,17 @@ check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling
 
 # Most tests wait for brokers and sessions rather than work, so three at once suit two cores. Files
 # are handed out in their order, in which those that take longest come first.
-test: postgresql  ## All tests that take seconds, in under 15 minutes
+test: system-packages  ## All tests that take seconds, in under 15 minutes
 	$(PYTEST) --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not long and not soak"
 
 test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
 	$(PYTEST) --numprocesses 2 tests/unit
 
-test-long: postgresql  ## The tests that take minutes each
+test-long: system-packages  ## The tests that take minutes each
 	$(PYTEST) --numprocesses 2 --dist loadfile -m long
 
-soak: $(INSTALLED)  ## Faults for longer than CI has time; SOAK_SEED chooses other moments
-	$(PYTEST) -m soak
+soak: $(INSTALLED)  ## A hundred faults, each told with its time; SOAK_SEED chooses others
+	$(PYTEST) --capture no -m soak
 
 bench: $(INSTALLED)  ## Measure, with the versions and the hardware beside the results
 	@for script in bench/*.py; do $(BIN)/python -m bench.$$(basename $$script .py) || exit 1; done
@@ -59,5 +59,5 @@ $(INSTALLED): pyproject.toml requirements.lock requirements-java.lock
 	  exit 1; }
 	@$(PYTHON) tools/environment.py packages
 
-postgresql: $(INSTALLED)
-	@$(BIN)/python tools/environment.py postgresql
+system-packages: $(INSTALLED)
+	@$(BIN)/python tools/environment.py system-packages
