@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import Producer
 
 from penstock.kafka import Admin
 from penstock.kafka.errors import RequestRefusedError
 from penstock.kafka.lanes.errors import (
     LaneExpiredError,
     LaneFencedError,
-    LaneToBeSortedError,
+    LaneToBeKeptError,
     LaneTooLongError,
 )
 from penstock.kafka.lanes.ledger import LEDGER_TOPIC, Lane, LaneEntry
 from penstock.kafka.lanes.limits import batch_bytes
 from penstock.kafka.lanes.writing import LaneTask, LaneWriter, Parts, RecordBatch, write_lane
 from penstock.kafka.tables import KafkaTable
+from penstock.kafka.tables.entries import key_bytes
 from penstock.names import Offset, TopicName
 from support.tables import program
 from support.topic_contents import await_commits, topic_contents
@@ -368,6 +370,27 @@ def hasty(monkeypatch: pytest.MonkeyPatch, task: LaneTask) -> LaneTask:
     return task
 
 
+def test_a_transaction_of_another_lane_that_hangs_holds_up_nobody_for_long(
+    connection: Connection, topic: TopicName, task: LaneTask
+) -> None:
+    """Its writer died between the entry and the commit: readers see nothing behind that."""
+    other = Lane(pipeline=f"p{uuid4().hex}", flow="f", name="orders-0")
+    dead = Producer(
+        connection.client_config()
+        | {"transactional.id": other.transactional_id, "transaction.timeout.ms": 600_000}
+    )
+    dead.init_transactions()
+    dead.begin_transaction()
+    dead.produce(LEDGER_TOPIC, b"{}", key_bytes(other.key), partition=0)
+    dead.flush()
+    began = time.monotonic()
+
+    write_lane(connection, task, some(topic, "a"))
+
+    assert values(connection, topic) == [b"a"]
+    assert time.monotonic() - began < 30
+
+
 def test_a_share_that_takes_long_is_committed_in_parts(
     connection: Connection, topic: TopicName, table: KafkaTable, hasty: LaneTask
 ) -> None:
@@ -464,16 +487,17 @@ def test_small_records_pass_into_a_topic_that_takes_small_batches(
     assert values(connection, topic) == sorted(sent)
 
 
-def test_a_share_that_takes_long_asks_for_sorted_rows_where_that_helps(
+def test_a_share_that_takes_long_asks_for_a_run_that_keeps_the_batch(
     connection: Connection, topic: TopicName, table: KafkaTable, hasty: LaneTask
 ) -> None:
-    unsorted = replace(hasty, parts=Parts.SORTED)
-    with pytest.raises(LaneToBeSortedError):
-        write_lane(connection, unsorted, slowly(topic, 4))
+    """That run may share it out differently: nothing of it is written."""
+    for _ in range(2):
+        with pytest.raises(LaneToBeKeptError):
+            write_lane(connection, replace(hasty, parts=Parts.KEPT), slowly(topic, 4))
     nothing = values(connection, topic)
     table.refresh()
     stored = table.get(hasty.lane.key)
-    result = write_lane(connection, hasty, slowly(topic, 4))
+    result = write_lane(connection, replace(hasty, plan="another"), slowly(topic, 4))
 
     assert nothing == []
     assert stored is not None
@@ -483,7 +507,7 @@ def test_a_share_that_takes_long_asks_for_sorted_rows_where_that_helps(
     assert len(values(connection, topic)) == 4
 
 
-def test_a_share_that_takes_long_and_varies_leaves_nothing_behind(
+def test_a_share_that_takes_long_and_has_no_parts_leaves_nothing_behind(
     connection: Connection, topic: TopicName, table: KafkaTable, hasty: LaneTask
 ) -> None:
     with pytest.raises(LaneTooLongError):

@@ -18,7 +18,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 from penstock.engine.contracts.errors import UnknownSchemaIdError
 from penstock.engine.contracts.wire import unknown_in
 from penstock.engine.events import FailureClass
-from penstock.engine.exactly_once.errors import LaneFailedError, LaneRefusedError
+from penstock.engine.exactly_once.errors import LaneFailedError, LaneRefusedError, LongBatchError
 from penstock.engine.exactly_once.tasks import failure_in
 from penstock.engine.failure_errors import (
     BadDataError,
@@ -36,6 +36,7 @@ from penstock.engine.failure_errors import (
 )
 from penstock.engine.storage import StorageFaultError, StorageRefusedError, is_refusal
 from penstock.errors import Origin, PenstockError
+from penstock.kafka.lanes.errors import LaneToBeKeptError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -291,6 +292,8 @@ def _lane(flow: str, cause: Cause) -> PenstockError | None:
     if failure is None:
         return None
     kind = LaneFailedError if failure.retryable else LaneRefusedError
+    if failure.code == LaneToBeKeptError.code:
+        kind = LongBatchError
     return kind(flow, failure.message, hint=failure.hint)
 
 

@@ -494,7 +494,7 @@ class FlowQuery:
             batch = replace(batch, produced=rows, output_rows=rows, written=told)
         if written is None:
             return batch
-        if not written.is_whole:  # what it returned now says nothing of what is written
+        if not written.is_as_returned:
             batch = replace(batch, produced=None)
         targets = self._pipeline.targets(self.flow).values()
         topics = {target.kafka_name for target in targets if isinstance(target, Topic)}

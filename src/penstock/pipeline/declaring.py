@@ -80,7 +80,8 @@ def topic(
         allowed_lateness: how much later than the newest event a record may come.
         start: where a flow's first start begins: `earliest`, `latest` or an aware datetime.
         most_per_trigger: at most about so many records per batch.
-        min_partitions: read with at least so many tasks.
+        min_partitions: read with at least so many tasks; more than the topic has partitions read
+            one of them in several ranges at once, which keeps no order.
         on_data_loss: `fail` stops a flow whose unread records are gone; `continue` goes on.
         description: what the records are.
         owner: who answers for it.

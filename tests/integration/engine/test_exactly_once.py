@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
 from collections import Counter
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from penstock.engine.exactly_once.errors import (
     WanderingRowsError,
 )
 from penstock.engine.failure_errors import UserCodeError
-from penstock.kafka import TopicPartition
+from penstock.kafka import ConfigAlteration, TopicPartition, alter_topic
 from penstock.kafka.lanes.fingerprints import fingerprint_of
 from penstock.kafka.lanes.ledger import LaneEntry, lane_prefix, mixed
 from penstock.kafka.offsets import end_offsets
@@ -33,7 +35,7 @@ from support.producing import Sent, send
 from support.spark_crashes import uncommit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -129,9 +131,22 @@ def slowly(lines: DataFrame) -> DataFrame:
     return lines.select(slow("value").alias("word"))
 
 
-def slowly_by_word(lines: DataFrame) -> DataFrame:
+def slowly_by_key(lines: DataFrame) -> DataFrame:
     """Do the same behind a shuffle, from which rows come in another order each time."""
-    return slowly(lines.repartition(2, "value"))
+    keyed = lines.select("value", F.substring_index("value", "/", 1).alias("key"))
+    slow = F.udf(lambda value: at_leisure(value), "string")
+    return keyed.repartition(2, "key").select("key", slow("value").alias("word"))
+
+
+def slowly_counted(lines: DataFrame) -> DataFrame:
+    """Count words, and take the same time for each."""
+    slow = F.udf(lambda value: at_leisure(value), "string")
+    return count(lines).select(slow("word").alias("word"), "n")
+
+
+def slowly_with_chance(lines: DataFrame) -> DataFrame:
+    """Return other words each time."""
+    return slowly(lines).select(F.concat_ws(".", F.col("word"), F.uuid()).alias("word"))
 
 
 def values(lab: FlowLab, topic: Topic) -> Counter[bytes | None]:
@@ -263,7 +278,7 @@ def test_a_lane_whose_input_ends_early_is_not_committed(lab: FlowLab, tmp_path: 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("function", [slowly, slowly_by_word], ids=["read", "shuffled"])
+@pytest.mark.parametrize("function", [slowly, slowly_with_chance], ids=["steady", "of chance"])
 def test_a_batch_longer_than_a_transaction_is_written_in_parts(
     lab: FlowLab,
     monkeypatch: pytest.MonkeyPatch,
@@ -274,25 +289,106 @@ def test_a_batch_longer_than_a_transaction_is_written_in_parts(
     lines, words = lab.topic("lines", partition_count=2), lab.topic("words", value=WORDS)
     sent = spread(lab, lines, 120, 2)
     settings: dict[str, Any] = {"into": words, "delivery": ONCE, "conf": SMALL_BATCHES}
-    if function is slowly_by_word:
-        query = lab.query(function, lines, **settings)
-        query.start()
-        assert query.await_end(110)
-        assert query.failure is not None
-        assert isinstance(query.failure.error, LaneFailedError)
-        assert "is run again in parts" in query.failure.error.message
+    if function is slowly_with_chance:
+        assert "kept in files" in why_it_fails(lab, function, lines, settings)
     lab.run(function, lines, **settings)
     uncommit(lab.checkpoint)
     lab.run(function, lines, **settings)
 
-    found = Counter(row["word"].rstrip(".") for row in lab.rows(words))
+    found = Counter(row["word"].partition(".")[0] for row in lab.rows(words))
     assert found == Counter(dict.fromkeys(sent, 1))
     assert sum(sum(entry.totals.values()) for entry in entries(lab).values()) == 120
-    if function is slowly:  # sorted rows come all at once, so they need one transaction
+    if function is slowly:  # what is kept comes all at once, so it needs one transaction
         where = [TopicPartition(words.kafka_name, Partition(number)) for number in range(2)]
         ends = end_offsets(lab.admin, where)
         # A transaction leaves a mark in each partition that it wrote.
         assert sum(ends.values()) > 120 + 2 * 2 * 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("delivery", [ONCE, Delivery.AT_MOST_ONCE])
+def test_rows_of_a_key_stay_in_order_in_a_batch_longer_than_a_transaction(
+    lab: FlowLab, monkeypatch: pytest.MonkeyPatch, delivery: Delivery
+) -> None:
+    """It is found to be long, then one lane is written, and then the other from the same files.
+
+    To be long is no failure, so nothing is given up at most once either.
+    """
+    monkeypatch.setattr("penstock.engine.exactly_once.opening.transaction_seconds", lambda _: 1.0)
+    lines = lab.topic("lines", partition_count=1)
+    name = lab.kafka.create_topic(f"{lab.name}-words", config={"max.message.bytes": "60000"})
+    words = lab.declared("words", name, value=Json("key string, word string"), key=("key",))
+    by_key = {f"k{key}": [f"k{key}/{word}" for word in range(20, 0, -1)] for key in range(6)}
+    by_key["k0"].append(f"k0/{os.urandom(100_000).hex()}")
+    lab.send(lines, [word for some in zip_longest(*by_key.values()) for word in some if word])
+    conf = {**SMALL_BATCHES, "spark.sql.files.maxRecordsPerFile": "7"}
+    settings: dict[str, Any] = {"into": words, "delivery": delivery, "conf": conf}
+    assert "kept in files" in why_it_fails(lab, slowly_by_key, lines, settings)
+    assert "too large" in why_it_fails(lab, slowly_by_key, lines, settings)
+    kept, half = attempts(lab), Counter(row["key"] for row in lab.rows(words))
+    alter_topic(
+        lab.admin, name, alterations=[ConfigAlteration(name="max.message.bytes", value="900000")]
+    )
+    lab.run(slowly_by_key, lines, **settings)
+    again = attempts(lab)
+    lab.send(lines, ["k7/0"])
+    lab.run(slowly_by_key, lines, **settings)
+
+    found: dict[str, list[str]] = {}
+    for row in lab.rows(words):
+        found.setdefault(row["key"], []).append(row["word"].rstrip("."))
+    assert found == {**by_key, "k7": ["k7/0"]}
+    assert set(half.values()) == {20}
+    assert "k0" not in half
+    assert len(kept) == 1
+    assert again == kept
+    assert attempts(lab) == []
+    assert [batch.produced for batch in lab.batches()] == [121, 1]
+
+
+@pytest.mark.long
+def test_a_long_batch_counts_once_in_the_state(
+    lab: FlowLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is evaluated when it is found to be long, when it is kept, and when it is run again."""
+    monkeypatch.setattr("penstock.engine.exactly_once.opening.transaction_seconds", lambda _: 1.0)
+    lines, sums = lab.topic("lines", partition_count=2), lab.topic("sums", value=COUNTS)
+    sent = spread(lab, lines, 60, 2)
+    settings: dict[str, Any] = {
+        "into": sums,
+        "delivery": ONCE,
+        "mode": OutputMode.UPDATE,
+        "conf": {**SMALL_BATCHES, "spark.sql.shuffle.partitions": "2"},
+    }
+    assert "kept in files" in why_it_fails(lab, slowly_counted, lines, settings)
+    lab.run(slowly_counted, lines, **settings)
+    uncommit(lab.checkpoint)
+    lab.run(slowly_counted, lines, **settings)
+    lab.send(lines, sent[:2])
+    lab.run(slowly_counted, lines, **settings)
+
+    found = Counter((row["word"].rstrip("."), row["n"]) for row in lab.rows(sums))
+    assert found == Counter([*((word, 1) for word in sent), *((word, 2) for word in sent[:2])])
+
+
+def why_it_fails(
+    lab: FlowLab,
+    function: Callable[..., DataFrame],
+    lines: Topic,
+    settings: Mapping[str, Any],
+) -> str:
+    """Run a flow, and return why a lane of it failed."""
+    query = lab.query(function, lines, **settings)
+    query.start()
+    assert query.await_end(110)
+    assert query.failure is not None
+    assert isinstance(query.failure.error, LaneFailedError)
+    return query.failure.error.message
+
+
+def attempts(lab: FlowLab) -> list[Path]:
+    """Return the folders of what was kept for lanes."""
+    return [path.parent for path in (lab.root / "flow.lanes").glob("*/*/_SUCCESS")]
 
 
 @pytest.mark.long

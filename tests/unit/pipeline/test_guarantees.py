@@ -34,6 +34,7 @@ def one_flow(folder: Path, arguments: str) -> tuple[Pipeline, Flow]:
 @pytest.mark.parametrize(
     ("arguments", "offered"),
     [
+        ('into="b"', {"b": "exactly once"}),
         ('into="b", delivery="exactly_once"', {"b": "exactly once"}),
         ('into="b", delivery="at_least_once"', {"b": "at least once"}),
         ('into="b", delivery="at_most_once"', {"b": "at most once"}),

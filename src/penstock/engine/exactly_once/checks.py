@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from penstock.errors import PenstockError
-    from penstock.pipeline import Flow, Pipeline
+    from penstock.pipeline import Dataset, Flow, Pipeline
 
 
 def uses_lanes(flow: Flow, pipeline: Pipeline) -> bool:
@@ -40,13 +40,22 @@ def delivery_problems(frame: DataFrame, flow: Flow, pipeline: Pipeline) -> Itera
         return
     sources = pipeline.sources(flow)
     others = any(not isinstance(source, Topic | Lookup) for source in sources)
-    operator = wanders(frame, by_content=others or apart or is_by_order(frame))
+    by_order = is_by_order(frame)
+    operator = wanders(
+        frame,
+        by_content=others or apart or by_order,
+        by_value=by_order and any(_has_no_key(item) for item in pipeline.targets(flow).values()),
+    )
     if operator is None:
         return
     if flow.nondeterministic is Nondeterminism.REFUSE:
         yield WanderingRowsError(flow.name, operator, origin=flow.origin)
     elif (operator := wanders_below_state(frame)) is not None:
         yield WanderingStateError(flow.name, operator, origin=flow.origin)
+
+
+def _has_no_key(target: Dataset) -> bool:
+    return isinstance(target, Topic) and not target.key
 
 
 def _has_tables(flow: Flow, pipeline: Pipeline) -> bool:

@@ -58,7 +58,7 @@ class KeptBatchMissingError(PenstockError):
 
 
 class LanesChangedError(PenstockError):
-    """A batch that was half written is to be run with other lanes."""
+    """A batch that was half written would have other records in its lanes, or in another order."""
 
     code = "PEN-364"
 
@@ -66,8 +66,8 @@ class LanesChangedError(PenstockError):
         super().__init__(
             f"flow `{flow}` has written a part of batch {batch_id} and would now share it out "
             f"differently, to {lanes} lanes: records would be lost or written twice",
-            hint="undo the last change of the flow's parallelism or source options, let it write "
-            "that batch, then change it again",
+            hint="undo the last change of the flow, its parallelism or its source options, let it "
+            "write that batch, then change it again",
         )
 
 
@@ -99,6 +99,13 @@ class LaneFailedError(PenstockError):
 
     def __init__(self, flow: str, message: str, *, hint: str) -> None:
         super().__init__(f"flow `{flow}`: {message}", hint=hint)
+
+
+class LongBatchError(LaneFailedError):
+    """A batch takes longer than a transaction may: it is run again on purpose."""
+
+    code = "PEN-376"
+    wait_seconds = 0.0
 
 
 class LaneRefusedError(LaneFailedError):

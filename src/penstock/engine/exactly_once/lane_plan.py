@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NUMBERED = re.compile(r"(-\d+)\.\d+$")
+_PART = re.compile(r"part-(\d+)-")
+"""How Spark names the file that a task writes: by the index of its partition."""
+
 _SHUFFLED = ("ShuffledRowRDDPartition", "ZippedPartitionsPartition")
 _SHUFFLING = frozenset(
     (
@@ -108,6 +111,19 @@ def shared_by_content(records: DataFrame, lanes: int) -> tuple[DataFrame, LanePl
     return shared, plan_of_shares([Share(str(index), 0, lanes) for index in range(lanes)])
 
 
+def kept_plan(records: DataFrame, *, names: Sequence[str], digest: str) -> LanePlan:
+    """Return the lanes of records that are read from files, one partition a file.
+
+    Args:
+        records: what is read.
+        names: the lanes of the partitions that wrote the files.
+        digest: of the plan that these were.
+    """
+    indexes = [_part_of(partition) for partition in _partitions(records)]
+    assert len({*indexes}) == len(indexes), indexes  # noqa: S101 - each task has written one file
+    return LanePlan(names=tuple(names[index] for index in indexes), digest=digest, in_order=True)
+
+
 def plan_of_shares(shares: Sequence[Share]) -> LanePlan:
     """Name the lanes; of several ranges of one partition each has its number."""
     order = sorted(range(len(shares)), key=lambda index: (shares[index].name, shares[index].first))
@@ -143,16 +159,19 @@ def wanders_below_state(frame: DataFrame) -> str | None:
     return None
 
 
-def wanders(frame: DataFrame, *, by_content: bool) -> str | None:
+def wanders(frame: DataFrame, *, by_content: bool, by_value: bool = False) -> str | None:
     """Return the operator that may put a row into another lane when a batch is run again.
 
     What a row holds may change from run to run: its lane is written once or not at all. But where
-    its lane follows from values, these must be the same. With `by_content` all of them count.
+    its lane follows from values, these must be the same. With `by_content` all of them count; with
+    `by_value`, where records without a key are shared out, also those that depend on order.
     """
     plan = analyzed(frame)
     places = [plan] if by_content else _below_shuffles(plan)
     for place in places:
         for node in _nodes(place):
+            if by_value and _varies(node):
+                return str(node.nodeName())
             # What an aggregation makes of its rows may depend on their order; their keys do not.
             if str(node.nodeName()) != "Aggregate" and not _is_deterministic(node):
                 return str(node.nodeName())
@@ -220,6 +239,14 @@ def _share(partition: Any, count: int) -> Share | None:  # noqa: ANN401 - an obj
     found = read.get().offsetRange()
     name = str(found.topicPartition().toString())
     return Share(name, int(found.fromOffset()), int(found.untilOffset()), in_order=True)
+
+
+def _part_of(partition: Any) -> int:  # noqa: ANN401 - an object of the JVM
+    (file,) = partition.files()
+    name = str(file.toPath().getName())
+    found = _PART.match(name)
+    assert found is not None, name  # noqa: S101 - Spark named it
+    return int(found[1])
 
 
 def _partitions(records: DataFrame) -> Iterable[Any]:

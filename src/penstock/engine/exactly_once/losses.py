@@ -76,7 +76,7 @@ class ShortenedBatchFile:
         Raises:
             StorageError: the file cannot be written.
         """
-        written = {name: it for name, it in entries.items() if it.is_of(query_id, batch_id)}
+        written = {name: it for name, it in entries.items() if it.has_begun(query_id, batch_id)}
         lanes = tuple(sorted(written))
         batch = ShortenedBatch(query_id=query_id, batch_id=batch_id, lanes=lanes)
         self._storage.write_text(self._name, json.dumps(asdict(batch)))

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from penstock.engine.checkpoints import CheckpointFolder
 from penstock.engine.exactly_once.checks import delivery_problems, uses_lanes
 from penstock.engine.exactly_once.errors import CheckpointBehindError
+from penstock.engine.exactly_once.keeping import KeptLanes
 from penstock.engine.exactly_once.lane_plan import is_by_order, repeats_exactly
 from penstock.engine.exactly_once.losses import ShortenedBatchFile
 from penstock.engine.exactly_once.sink import BegunBatch, LaneSink, entries_by_lane
@@ -64,10 +65,11 @@ def open_lanes(
         flow.name,
         context.ledger.table(),
         by_content=is_by_order(frame),
-        has_parts=repeats_exactly(frame) or flow.nondeterministic is Nondeterminism.PERSIST,
+        repeats=repeats_exactly(frame) or flow.nondeterministic is Nondeterminism.PERSIST,
         transaction_seconds=transaction_seconds(context.admin),
         batch_bytes=batch_bytes(context.admin, _topics(flow, pipeline)),
         on_written=on_written,
+        kept=KeptLanes(context.storage, flow.name),
         begun=BegunBatch(context.storage, flow.name) if gives_up else None,
         shortened=ShortenedBatchFile(context.storage, flow.name).load(),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import asdict, replace
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from penstock.engine.exactly_once.keeping import KeptLanes
     from penstock.engine.exactly_once.losses import ShortenedBatch
     from penstock.engine.storage import Storage
     from penstock.engine.tables import BatchIdentity
@@ -129,10 +131,11 @@ class LaneSink:
         ledger: KafkaTable,
         *,
         by_content: bool,
-        has_parts: bool,
+        repeats: bool,
         transaction_seconds: float,
         batch_bytes: int,
         on_written: Callable[[int, Written], None],
+        kept: KeptLanes,
         begun: BegunBatch | None = None,
         shortened: ShortenedBatch | None = None,
     ) -> None:
@@ -143,18 +146,18 @@ class LaneSink:
             flow: the name of the flow.
             ledger: the table of entries, open.
             by_content: whether partitions of this flow's batches are never lanes.
-            has_parts: whether a batch has the same rows when it is run again, so that a long one
-                can be committed in parts.
+            repeats: whether a batch has the same rows when it is run again.
             transaction_seconds: how long a transaction may be open.
             batch_bytes: how many bytes of records may go to a partition at once.
             on_written: is told of each batch what its lanes have written.
+            kept: where batches are kept that take longer than a transaction.
             begun: where the last batch is noted before anything of it is written; a batch that was
                 begun is not written again. None: it is.
             shortened: the last batch that lost records after some of it was written.
         """
         self._pipeline, self._flow, self._ledger = pipeline, flow, ledger
         self._by_content, self._on_written, self._begun = by_content, on_written, begun
-        self._has_parts, self._transaction_seconds = has_parts, transaction_seconds
+        self._repeats, self._transaction_seconds, self._kept = repeats, transaction_seconds, kept
         self._batch_bytes, self._shortened = batch_bytes, shortened
         self._owners: dict[str, str] = {}
         self._entries: dict[str, LaneEntry] = {}
@@ -174,31 +177,63 @@ class LaneSink:
             LanesChangedError: a part of it was written with other lanes.
             PySparkException: a lane failed; `tasks.failure_in` finds why.
         """
+        self._kept.begin(identity)
         gives_up = self._begun is not None and not self._begun.note(identity)
-        if gives_up:  # state and counts come of evaluating it
-            records.write.format("noop").mode("append").save()
+        if gives_up and not self._is_long(identity):
+            _evaluate(records)
+            as_returned = False
         else:
-            self._write(records, identity, topic)
+            as_returned = self._write(records, identity, topic)
         written = written_by(self.entries().values(), identity.query_id, identity.batch_id)
-        is_whole = not gives_up and self._lost(identity) is None
-        self._on_written(identity.batch_id, replace(written, is_whole=is_whole))
+        self._on_written(identity.batch_id, replace(written, is_as_returned=as_returned))
 
     def entries(self) -> dict[str, LaneEntry]:
         """Return what each lane has written last."""
         _, known = self._known()
         return {**known, **self._entries}
 
-    def _write(self, records: DataFrame, identity: BatchIdentity, topic: TopicName | None) -> None:
+    def _write(self, records: DataFrame, identity: BatchIdentity, topic: TopicName | None) -> bool:
+        """Write a batch; return whether what is written is what `records` are in this run."""
+        position, known = self._known()
+        of_batch = _of_batch(identity, known)
+        share = partial(self._run, identity=identity, topic=topic, position=position, known=known)
+        lost = self._lost(identity)
+        is_long = self._is_long(identity)
+        if is_long and self._kept.has_batch():
+            _evaluate(records)
+            with self._kept.records(records) as (kept, plan):
+                self._ensure_same_plan(plan, identity, of_batch, frozenset())
+                share(kept, plan, parts=Parts.AS_THEY_COME)
+            return lost is None and self._repeats
         records, plan = self._planned(records)
+        done = lost.done(plan.names) if lost else frozenset()
+        self._ensure_same_plan(plan, identity, of_batch, done)
+        if plan.in_order and self._repeats:
+            share(records, plan, parts=Parts.AS_THEY_COME, done=done)
+        elif not is_long:
+            share(records, plan, parts=Parts.KEPT, done=done)
+        else:
+            self._ensure_no_parts(plan, identity, of_batch, done)
+            self._kept.keep(records, plan)
+            with self._kept.records(records) as (kept, plan):
+                share(kept, plan, parts=Parts.AS_THEY_COME, done=done)
+        return lost is None and (self._repeats or not of_batch)
+
+    def _run(
+        self,
+        records: DataFrame,
+        plan: LanePlan,
+        *,
+        identity: BatchIdentity,
+        topic: TopicName | None,
+        position: Offset,
+        known: Mapping[str, LaneEntry],
+        parts: Parts,
+        done: frozenset[str] = frozenset(),
+    ) -> None:
+        """Let each lane write its share, but for those that are done."""
         if not plan.names:
             return
-        position, known = self._known()
-        lost = self._lost(identity)
-        done = lost.done(plan.names) if lost else frozenset()
-        self._ensure_same_plan(plan, identity, known, done)
-        if not plan.in_order and self._is_long(identity, known):
-            records = records.sortWithinPartitions(*records.columns)
-            plan = replace(plan, in_order=True)
         tasks = [
             None
             if name in done
@@ -211,7 +246,7 @@ class LaneSink:
                 position=position,
                 owner=self._owners.get(name),
                 transaction_seconds=self._transaction_seconds,
-                parts=self._parts(plan),
+                parts=parts,
                 batch_bytes=self._batch_bytes,
             )
             for name in plan.names
@@ -223,6 +258,14 @@ class LaneSink:
         for name, result in results.items():
             if result.entry is not None:
                 self._entries[name] = result.entry
+
+    def _is_long(self, identity: BatchIdentity) -> bool:
+        """Whether a lane has found that the batch takes longer than a transaction.
+
+        It began again because of that, and loses nothing by it.
+        """
+        _, known = self._known()
+        return any(entry.rows is not None for entry in _of_batch(identity, known).values())
 
     def _lost(self, identity: BatchIdentity) -> ShortenedBatch | None:
         """Return what a batch lost records behind; None if it has lost none."""
@@ -236,17 +279,6 @@ class LaneSink:
         lanes = records.sparkSession.conf.get("spark.sql.shuffle.partitions")
         return shared_by_content(records, int(lanes or 1))
 
-    def _is_long(self, identity: BatchIdentity, known: Mapping[str, LaneEntry]) -> bool:
-        """Whether a lane has found that the batch is one to be committed in parts."""
-        return any(
-            entry.is_part_of(identity.query_id, identity.batch_id) for entry in known.values()
-        )
-
-    def _parts(self, plan: LanePlan) -> Parts:
-        if not self._has_parts:
-            return Parts.NEVER
-        return Parts.AS_THEY_COME if plan.in_order else Parts.SORTED
-
     def _known(self) -> tuple[Offset, dict[str, LaneEntry]]:
         return entries_by_lane(self._ledger, self._pipeline, self._flow)
 
@@ -254,10 +286,34 @@ class LaneSink:
         self,
         plan: LanePlan,
         identity: BatchIdentity,
-        known: Mapping[str, LaneEntry],
+        of_batch: Mapping[str, LaneEntry],
         done: frozenset[str],
     ) -> None:
-        for name, entry in known.items():
-            is_of_batch = entry.is_of(identity.query_id, identity.batch_id)
-            if is_of_batch and entry.plan != plan.digest and not (plan.in_order and name in done):
+        for name, entry in of_batch.items():
+            is_begun = entry.has_begun(identity.query_id, identity.batch_id)
+            if is_begun and entry.plan != plan.digest and not (plan.in_order and name in done):
                 raise LanesChangedError(self._flow, identity.batch_id, lanes=len(plan.names))
+
+    def _ensure_no_parts(
+        self,
+        plan: LanePlan,
+        identity: BatchIdentity,
+        of_batch: Mapping[str, LaneEntry],
+        done: frozenset[str],
+    ) -> None:
+        """Refuse parts that are written of rows as they came before the flow was changed."""
+        if any(entry.rows and name not in done for name, entry in of_batch.items()):
+            raise LanesChangedError(self._flow, identity.batch_id, lanes=len(plan.names))
+
+
+def _of_batch(identity: BatchIdentity, known: Mapping[str, LaneEntry]) -> dict[str, LaneEntry]:
+    return {
+        name: entry
+        for name, entry in known.items()
+        if entry.is_of(identity.query_id, identity.batch_id)
+    }
+
+
+def _evaluate(records: DataFrame) -> None:
+    """Evaluate a batch without writing it: state and counts come of that."""
+    records.write.format("noop").mode("append").save()

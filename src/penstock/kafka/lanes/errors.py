@@ -56,17 +56,17 @@ class LaneTooLongError(ClusterError):
 
     code = "PEN-487"
 
-    def __init__(self, lane: Lane, *, seconds: float, because: str) -> None:
+    def __init__(self, lane: Lane, *, seconds: float) -> None:
         super().__init__(
             f"lane `{lane.key}` has more to write than a transaction of {seconds:.3g} s holds, and "
-            f"{because}; nothing of it was written",
+            "it has no parts; nothing of it was written",
             hint="read less at once (`most_per_trigger=` of the topic), or raise "
             "`transaction.max.timeout.ms` of the brokers",
         )
 
 
-class LaneToBeSortedError(ClusterError):
-    """A share of a batch takes longer than a transaction may; in a fixed order it has parts."""
+class LaneToBeKeptError(ClusterError):
+    """A share of a batch takes longer than a transaction may; when it is kept it has parts."""
 
     code = "PEN-488"
     retryable = True
@@ -74,6 +74,6 @@ class LaneToBeSortedError(ClusterError):
     def __init__(self, lane: Lane, *, seconds: float) -> None:
         super().__init__(
             f"lane `{lane.key}` has more to write than a transaction of {seconds:.3g} s holds; the "
-            "batch is run again in parts, whose rows are sorted by key and value",
-            hint="read less at once (`most_per_trigger=` of the topic)",
+            "batch is run again, kept in files and written in parts",
+            hint="to spare it the second run, read less at once (`most_per_trigger=` of the topic)",
         )

@@ -62,6 +62,11 @@ def letters_of(flow: str) -> str:
     return f"{flow}{_LETTERS}"
 
 
+def is_of_letters(flow: str) -> bool:
+    """Whether what stands for a flow in the names of lanes stands for its dead letters."""
+    return flow.endswith(_LETTERS)
+
+
 def flow_of(key: str) -> str:
     """Return the flow whose lane has an entry with this key."""
     _, flow, _ = key.split("/", 2)
@@ -104,6 +109,10 @@ class LaneEntry:
         if self.is_of(query_id, batch_id):
             return self.rows is None
         return self.query_id == query_id and self.batch_id > batch_id
+
+    def has_begun(self, query_id: str, batch_id: int) -> bool:
+        """Whether it has records of that batch, or all; it may say only that it is a long one."""
+        return self.is_of(query_id, batch_id) and self.rows != 0
 
     def is_part_of(self, query_id: str, batch_id: int) -> bool:
         """Whether the batch is one that is committed in parts, of which some are missing."""
@@ -149,8 +158,9 @@ class Written:
     totals: Counts
     total_fingerprints: Fingerprints
 
-    is_whole: bool = True
-    """False: of the batch some was given up, or is written that the flow no longer reads."""
+    is_as_returned: bool = True
+    """Whether what the flow returned in this run is what is written: not when some was given up, or
+    was written by a run that had other rows."""
 
 
 def written_by(entries: Iterable[LaneEntry], query_id: str, batch_id: int) -> Written:

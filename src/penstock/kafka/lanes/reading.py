@@ -19,6 +19,7 @@ from penstock.kafka.lanes.errors import LaneTimeoutError
 from penstock.kafka.lanes.ledger import LEDGER_TOPIC, LaneEntry
 from penstock.kafka.offsets import Isolation
 from penstock.kafka.tables.entries import key_bytes
+from penstock.kafka.tables.hanging import HangingTransaction
 from penstock.kafka.tables.topic import PARTITION, end_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.05
 # How soon the end is told: markers of transactions hide it.
 _END_MILLISECONDS = 5
+# A transaction that is the first open one at two looks in a row hangs: an entry goes last.
+_LOOK_SECONDS = 2.0
 
 
 class LedgerReader:
@@ -36,6 +39,7 @@ class LedgerReader:
 
     def __init__(self, connection: Connection) -> None:
         self._admin = Admin(connection)
+        self._hanging = HangingTransaction(self._admin, LEDGER_TOPIC)
         self._complaints = Complaints(connection.bootstrap, action=f"read topic `{LEDGER_TOPIC}`")
         self._client = Consumer(
             connection.client_config()
@@ -68,6 +72,7 @@ class LedgerReader:
         """Return the last entry of `lane` at or behind `since`; None if there is none.
 
         Entries of transactions that are open are waited for: theirs is a matter of milliseconds.
+        One that hangs, because its writer died, is ended, also that of another pipeline.
 
         Raises:
             LaneTimeoutError: the end was not reached in time.
@@ -87,7 +92,11 @@ class LedgerReader:
     def _last(self, lane: Lane, *, position: int, end: int, deadline: float) -> LaneEntry | None:
         key, found = key_bytes(lane.key), None
         started = time.monotonic()
+        look_at = started + _LOOK_SECONDS
         while position < end:
+            if time.monotonic() > look_at:
+                self._hanging.look()
+                look_at = time.monotonic() + _LOOK_SECONDS
             if time.monotonic() > deadline:
                 waited = time.monotonic() - started
                 reason = self._complaints.last_word()

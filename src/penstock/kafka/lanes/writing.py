@@ -22,7 +22,7 @@ from penstock.kafka.errors import error_of, translated
 from penstock.kafka.lanes.errors import (
     LaneExpiredError,
     LaneFencedError,
-    LaneToBeSortedError,
+    LaneToBeKeptError,
     LaneTooLongError,
 )
 from penstock.kafka.lanes.ledger import LEDGER_TOPIC, LaneEntry, added, mixed
@@ -85,13 +85,13 @@ class Parts(StrEnum):
     """Whether the share of a lane may be committed in parts."""
 
     AS_THEY_COME = "as they come"
-    """Its rows come in the same order whenever the batch is run again."""
+    """It has the same rows in the same order whenever the batch is run again."""
 
-    SORTED = "sorted"
-    """They would in a run that sorts them, which this is not."""
+    KEPT = "kept"
+    """It would in a run that takes them from files, which this is not."""
 
     NEVER = "never"
-    """They are not even the same rows."""
+    """It is short, and nothing keeps it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,14 +201,15 @@ class LaneWriter:
         Raises:
             LaneFencedError: another has opened the lane; nothing more was written.
             LaneExpiredError: the transaction was open for too long; nothing more was written.
-            LaneToBeSortedError: it takes too long; the next run of the batch must sort its rows.
+            LaneToBeKeptError: it takes too long; the next run of the batch must keep it first.
             LaneTooLongError: it takes too long.
             ClusterError: it was not written, or nobody knows.
         """
         last = self.entry
         is_part = last is not None and last.is_part_of(task.query_id, task.batch_id)
         rows = last.rows or 0 if last is not None and is_part else 0
-        self._ensure_parts(task, rows=rows, is_part=is_part)
+        if is_part and task.parts is Parts.KEPT:
+            raise LaneToBeKeptError(self._lane, seconds=self._transaction_seconds)
         share = _Share(task, rows=rows, must_end=is_part)
         try:
             with self._translated("write"):
@@ -239,17 +240,6 @@ class LaneWriter:
     def _seconds_open(self) -> float:
         return time.monotonic() - self._began
 
-    def _ensure_parts(self, task: LaneTask, *, rows: int, is_part: bool) -> None:
-        if is_part and task.parts is Parts.SORTED:
-            raise LaneToBeSortedError(self._lane, seconds=self._transaction_seconds)
-        if rows and task.parts is Parts.NEVER:
-            raise LaneTooLongError(
-                self._lane,
-                seconds=self._transaction_seconds,
-                because="the flow was changed after a part was written: its rows now differ "
-                "when the batch is run again",
-            )
-
     def _send_some(self, some: Sequence[RecordBatch], share: _Share) -> None:
         for records in some:
             self._begin(share)
@@ -266,7 +256,7 @@ class LaneWriter:
         self._client.begin_transaction()
 
     def _end_part(self, share: _Share) -> None:
-        """Commit what was sent so far, or say that this needs another order."""
+        """Commit what was sent so far, or say that the batch must be kept first."""
         task = share.task
         if task.parts is Parts.AS_THEY_COME:
             self._commit(share.entry(rows=share.rows))
@@ -275,15 +265,11 @@ class LaneWriter:
         self._client.abort_transaction(_COMMIT_SECONDS)
         share.is_open = False
         if task.parts is Parts.NEVER:
-            raise LaneTooLongError(
-                self._lane,
-                seconds=self._transaction_seconds,
-                because="its rows differ when the batch is run again, so it has no parts",
-            )
+            raise LaneTooLongError(self._lane, seconds=self._transaction_seconds)
         share.end_part()
         self._begin_transaction()
         self._commit(share.entry(rows=0))
-        raise LaneToBeSortedError(self._lane, seconds=self._transaction_seconds)
+        raise LaneToBeKeptError(self._lane, seconds=self._transaction_seconds)
 
     def _send(self, records: RecordBatch) -> None:
         # By position: this loop is most of what a lane costs.
@@ -409,7 +395,10 @@ def written_last(entry: LaneEntry | None) -> tuple[str, int]:
 
 
 _kept: dict[str, LaneWriter] = {}
-"""The writers that this process has open, by transactional id."""
+"""The writers that this process has open, by transactional id; the last used is the last."""
+
+_MOST_KEPT = 64
+"""Lanes wander between workers, so that each would have a writer of every lane in the end."""
 
 
 def write_lane(connection: Connection, task: LaneTask, records: Records) -> LaneResult:
@@ -428,7 +417,8 @@ def write_lane(connection: Connection, task: LaneTask, records: Records) -> Lane
         )
         writer.open(known=task.known, position=task.position)
     found = writer.entry
-    if found is not None and found.is_of(task.query_id, task.batch_id) and found.plan != task.plan:
+    has_begun = found is not None and found.has_begun(task.query_id, task.batch_id)
+    if found is not None and has_begun and found.plan != task.plan:
         # Another driver has planned the batch at the same time, with other records.
         raise LaneFencedError(task.lane)
     was_written = found is not None and found.has_written(task.query_id, task.batch_id)
@@ -437,4 +427,6 @@ def write_lane(connection: Connection, task: LaneTask, records: Records) -> Lane
     if not was_written:
         writer.write(task, records)
     _kept[task.lane.transactional_id] = writer
+    while len(_kept) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]  # whoever was not used for longest
     return LaneResult(entry=writer.entry, owner=writer.owner, was_written=was_written)
