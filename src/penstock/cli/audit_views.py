@@ -38,6 +38,8 @@ def print_audit(audit: PipelineAudit, *, by_batch: bool) -> None:
     """Print an audit for people; findings last, a line each."""
     if not audit.flows:
         click.echo(f"the history has no such batches of `{audit.pipeline}`")
+        for finding in audit.findings:
+            click.echo(f"{finding.kind}: {finding.flow}: {finding.message}")
         return
     table(_FLOW_COLUMNS, [_flow_row(flow) for flow in audit.flows])
     if by_batch:
@@ -50,6 +52,8 @@ def print_audit(audit: PipelineAudit, *, by_batch: bool) -> None:
     for flow in audit.flows:
         for note in flow.notes:
             click.echo(f"note: {flow.flow}: {note}")
+    for name, batch_id in audit.unproven.items():
+        click.echo(f"note: {name}: the history has none of its batches, the ledger has {batch_id}")
     for finding in audit.findings:
         click.echo(f"{finding.kind}: {finding.flow}: {finding.message}")
     click.echo("it does not add up" if audit.findings else "it adds up")
@@ -63,6 +67,7 @@ def audit_payload(audit: PipelineAudit, *, by_batch: bool) -> dict[str, object]:
         "to": audit.to,
         "adds_up": not audit.findings,
         "flows": [_flow(flow, by_batch=by_batch) for flow in audit.flows],
+        "unproven": dict(audit.unproven),
         "topics": None if audit.topics is None else [_topic(topic) for topic in audit.topics],
         "findings": [_finding(finding) for finding in audit.findings],
     }

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from penstock.control.errors import UnknownPipelineError
 from penstock.control.fleet import Fleet
-from penstock.delivery.audit import LETTERS_TIME, audit_flow, behind_by
+from penstock.delivery.audit import LETTERS_TIME, Finding, FindingKind, audit_flow, behind_by
 from penstock.delivery.deep import compare
 from penstock.delivery.history import HistoryReader, read_ledger
 from penstock.delivery.records import BatchRecord
-from penstock.names import dead_letters_topic
+from penstock.kafka.lanes.ledger import is_of_letters, letters_of
+from penstock.names import FlowName, dead_letters_topic
 
 if TYPE_CHECKING:
-    from penstock.delivery.audit import Finding, FlowAudit
+    from collections.abc import Iterator, Mapping
+
+    from penstock.delivery.audit import FlowAudit
     from penstock.delivery.deep import TopicAudit
     from penstock.delivery.history import HistoryLimits
     from penstock.delivery.records import HistoryRecord
     from penstock.kafka import Connection
     from penstock.kafka.lanes.ledger import LaneEntry
-    from penstock.names import FlowName, PipelineName
+    from penstock.names import PipelineName
 
 _LATE_SECONDS = 10.0
 """How long the history may be behind the ledger: Spark tells of a batch some time after it."""
@@ -41,6 +44,9 @@ class PipelineAudit:
     topics: tuple[TopicAudit, ...] | None = None
     """What output topics hold; None when nobody looked."""
 
+    unproven: Mapping[FlowName, int] = field(default_factory=dict)
+    """The last batch in the ledger of flows of which the history has none."""
+
     cut: datetime | None = None
     """Batches before that moment were left out, as there are too many; None: none was."""
 
@@ -49,7 +55,17 @@ class PipelineAudit:
         """All that does not add up."""
         noted = [finding for flow in self.flows for finding in flow.findings]
         held = [topic.finding for topic in self.topics or () if topic.finding is not None]
-        return (*noted, *held)
+        return (*noted, *held, *(() if self.flows else self._nothing_noted()))
+
+    def _nothing_noted(self) -> Iterator[Finding]:
+        """Say that nothing is known of what the ledger says is written: that proves nothing."""
+        for flow, batch_id in self.unproven.items():
+            yield Finding(
+                flow=flow,
+                kind=FindingKind.MISSING_BATCH,
+                message=f"the ledger has batch {batch_id}, and the history none at all",
+                batch_id=batch_id,
+            )
 
 
 def audit(
@@ -74,10 +90,17 @@ def audit(
     with_lanes = {flow for flow, own in records.items() if any(it.totals for it in _batches(own))}
     declared = None
     if not records or with_lanes - ledger.keys():
-        declared = _declared(connection, pipeline, is_known=bool(records))
+        declared = _declared(connection, pipeline, is_known=bool(records or ledger))
     settled = datetime.now(UTC) - LETTERS_TIME
     audited = (
-        audit_flow(flow, own, _entries(flow, ledger, declared), settled=settled, to=to)
+        audit_flow(
+            flow,
+            own,
+            _entries(flow, ledger, declared),
+            ledger.get(FlowName(letters_of(flow))),
+            settled=settled,
+            to=to,
+        )
         for flow, own in sorted(records.items())
     )
     flows = tuple(flow for flow in audited if flow is not None)
@@ -89,8 +112,21 @@ def audit(
         topics=compare(connection, flows, dead_letters=dead_letters_topic(pipeline))
         if deep
         else None,
+        unproven=_unproven(records, ledger) if since is None and to is None else {},
         cut=cut,
     )
+
+
+def _unproven(records: Records, ledger: Ledger) -> dict[FlowName, int]:
+    """Return the last batch in the ledger of flows without any in the history."""
+    noted = {flow for flow, own in records.items() if _batches(own)}
+    newest = {
+        flow: max(entry.batch_id for entry in entries.values())
+        for flow, entries in ledger.items()
+        if entries and flow not in noted and not is_of_letters(flow)
+    }
+    # The first batch may be under way.
+    return {flow: batch_id for flow, batch_id in sorted(newest.items()) if batch_id > 0}
 
 
 def _declared(

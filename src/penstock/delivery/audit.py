@@ -117,6 +117,7 @@ def audit_flow(
     flow: FlowName,
     records: Iterable[HistoryRecord],
     entries: Mapping[str, LaneEntry] | None,
+    letter_entries: Mapping[str, LaneEntry] | None = None,
     *,
     settled: datetime,
     to: datetime | None = None,
@@ -128,6 +129,7 @@ def audit_flow(
         records: of this flow.
         entries: of the ledger, by lane; read before the last of `records`, so that they may know
             of one batch more. None: they were forgotten with the flow.
+        letter_entries: the same of the lanes of its dead letters.
         settled: what is from before that moment has had time to be dealt with.
         to: leave out later batches, and the ledger, which knows the last state only.
     """
@@ -144,14 +146,19 @@ def audit_flow(
     notes = [*_loss_notes(losses, to), *_beginning_notes(chosen)]
     for batch in chosen:
         findings += _batch_findings(batch, notes)
-    findings += _letter_findings(chosen, letters, settled)
+    written_letters = sum(count or 0 for count in letters)
+    proven = None if to else _proven_letters(chosen, letter_entries or {})
+    if proven is not None and proven >= sum(batch.undecodable for batch in chosen):
+        written_letters = proven
+    else:
+        findings += _letter_findings(chosen, letters, settled)
     ledger = None if to or entries is None else _ledger_of(entries, chosen[-1])
     if ledger is not None and entries is not None:
         findings += _ledger_findings(chosen[-1], entries, ledger)
     return FlowAudit(
         flow=flow,
         batches=chosen,
-        dead_letters=sum(count or 0 for count in letters),
+        dead_letters=written_letters,
         ledger=ledger,
         findings=tuple(findings),
         notes=tuple(notes),
@@ -198,7 +205,7 @@ def _chain_findings(
         if before.query_id != batch.query_id:
             continue  # a new checkpoint is a new beginning
         missing = batch.first_batch_id - before.batch_id - 1
-        if missing:
+        if missing > 0:
             yield _missing(before, batch)
             continue
         moved = {loss.topic for loss in losses if before.started <= loss.at <= batch.ended}
@@ -328,6 +335,19 @@ def _letters_behind(
         place = next((it for it in own if batches[it].batch_id >= letter.batch_id), own[-1])
         found[place] = (found[place] or 0) + letter.count
     return found
+
+
+def _proven_letters(batches: Sequence[BatchRecord], entries: Mapping[str, LaneEntry]) -> int | None:
+    """Return how many dead letters the ledger knows of all batches of a checkpoint.
+
+    None where `batches` are not all that it ever had. Better than the notes of drivers, of which
+    one that dies may take its last along.
+    """
+    first, query_ids = batches[0], {batch.query_id for batch in batches}
+    own = [entry for entry in entries.values() if entry.query_id == first.query_id]
+    if not own or first.first_batch_id > 0 or len(query_ids) > 1:
+        return None
+    return sum(count for entry in own for count in entry.totals.values())
 
 
 def _letter_findings(

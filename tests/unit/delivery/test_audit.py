@@ -188,6 +188,23 @@ def test_undecodable_records_are_dead_letters_in_time() -> None:
     assert told([replace(batch, ended=NOW), letter]) == []
 
 
+def test_the_ledger_proves_dead_letters_of_which_a_driver_that_died_left_no_note() -> None:
+    found = [replace(batch, undecodable=2) for batch in batches(10, 5)]
+    entry = replace(entry_behind(found[-1]), totals={WORDS: 4})
+    settled = NOW - timedelta(minutes=1)
+
+    def dead_letters(*records: BatchRecord, totals: int) -> tuple[int, int]:
+        letters = {"lines": replace(entry, totals={WORDS: totals})}
+        audit = audit_flow(COPY, records, None, letters, settled=settled)
+        assert audit is not None
+        return audit.dead_letters, len(audit.findings)
+
+    assert dead_letters(*found, totals=4) == (4, 0)
+    assert dead_letters(*found, totals=3) == (0, 1)
+    # What it says of all batches proves nothing of some.
+    assert dead_letters(found[1], totals=4) == (0, 1)
+
+
 def test_dead_letters_of_other_batches_hide_none_that_are_missing() -> None:
     """Of batches before the range, behind it, of another note, and of another checkpoint."""
     found = [replace(batch, undecodable=2) for batch in batches(10, 5, 7, 4)]
