@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from penstock.console.app import MENU, table
 from penstock.kafka import Admin, UnknownTopicError, describe_topics
@@ -120,6 +121,20 @@ def test_links_lead_to_every_page_and_every_action(crawled: Crawl) -> None:
     assert {entry.path for entry in MENU} <= set(crawled.examples)
     assert {name: path for name, path in PATHS.items() if path not in crawled.examples} == {}
     assert crawled.dead == {}
+
+
+def test_each_page_has_a_twin_that_is_what_the_api_describes(scene: Scene, crawled: Crawl) -> None:
+    broken = {}
+    for page in KNOWN.pages:
+        for url in crawled.examples[page.path]:
+            address = f"{scene.console}{url}"
+            twin = httpx2.get(address, headers={"Accept": "application/json"}, timeout=30)
+            try:
+                TypeAdapter(page.model).validate_json(twin.content)
+            except ValidationError as error:
+                broken[url] = f"{twin.status_code}: {error}"
+
+    assert broken == {}
 
 
 def test_the_line_for_a_terminal_on_each_page_is_a_command_that_exists(

@@ -30,6 +30,7 @@ from penstock.monitoring.alerts import (
     READY_MADE,
     AlertWatch,
     HistoryReadings,
+    UnkeptReadings,
     open_deliveries,
     rules_of,
 )
@@ -46,7 +47,7 @@ from penstock.monitoring.catalog.topics import TOPICS
 from penstock.monitoring.clients import client_samples
 from penstock.monitoring.exposition import samples_in
 from penstock.monitoring.groups import GroupSampler
-from penstock.monitoring.history import History
+from penstock.monitoring.history import History, HistoryWriteError
 from penstock.monitoring.hosts import HostSampler
 from penstock.monitoring.pace import Pace
 from penstock.monitoring.service_levels import compliance, samples_of_levels
@@ -72,12 +73,12 @@ logger = logging.getLogger(__name__)
 _REQUEST_SECONDS = 5.0
 _PIPELINE_SECONDS = 1.0
 _BROKER_SECONDS = 5.0
-_TOPIC_SECONDS = 2.0
+_TOPIC_SECONDS = 5.0
 _HOST_SECONDS = 10.0
 _CLIENT_SECONDS = 10.0
 _SCHEMA_SECONDS = 15.0
 _REGISTRY_SECONDS = 15.0
-_GROUP_SECONDS = 2.0
+_GROUP_SECONDS = 5.0
 _SERVICE_LEVEL_SECONDS = 30.0
 _FOLLOWED_SECONDS = 1.0
 _FOLLOWED_BROKER_SECONDS = _FOLLOWED_SCHEMA_SECONDS = 1.5
@@ -429,8 +430,14 @@ class World:
         return [sample for record in records for sample in samples_of(record)]
 
     def _record(self) -> Iterable[Sample]:
-        self.history.add(datetime.now(UTC), self.samples())
-        self.alerts.look(HistoryReadings(self.history), unmeasured=self.unmeasured())
+        samples, readings = self.samples(), HistoryReadings(self.history)
+        try:
+            self.history.add(datetime.now(UTC), samples)
+        except HistoryWriteError:
+            # A full disk is a thing to be told of, and no reason to tell of nothing else.
+            self.alerts.look(UnkeptReadings(samples, self.history), unmeasured=self.unmeasured())
+            raise
+        self.alerts.look(readings, unmeasured=self.unmeasured())
         return ()
 
     def _look_at_service_levels(self) -> Iterable[Sample]:

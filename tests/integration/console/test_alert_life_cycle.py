@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 import time
+from contextlib import closing
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,9 +15,11 @@ from penstock.console.world import Place, World
 from penstock.control.detached import Detached
 from penstock.local.cluster import KafkaCluster
 from penstock.monitoring.alerts import AlertTable
+from penstock.names import GroupId
 from penstock.settings import AlertSettings, RuleSettings
 from support.alert_sinks import mailbox, webhook
 from support.consoles import followed, running_console
+from support.groups import commit, delete_records_before, produce
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -88,6 +93,70 @@ def test_a_dead_broker_is_told_once_and_so_is_its_return(
     assert told(hook) == mailed(box) == ["firing", "resolved"]
     assert RULE not in [line["rule"] for line in after["firing"]]
     assert RULE in [line["rule"] for line in after["past"]]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_first_page_tells_what_is_lost_and_what_will_be(tmp_path: Path) -> None:
+    """On a cluster of its own: other consoles would be told of it as well."""
+    with (
+        KafkaCluster.start(brokers=1, data_dir=tmp_path / "kafka") as cluster,
+        running_console(cluster.connection, tmp_path) as console,
+    ):
+        topic = cluster.create_topic("brief", config={"retention.ms": "90000"})
+        behind, gone = GroupId("behind"), GroupId("gone")
+        produce(cluster.connection, topic, {0: 5}, timestamp=int(time.time() * 1000) - 30_000)
+        commit(cluster.connection, behind, topic, {0: 3})
+
+        def home() -> dict[str, Any]:
+            return dict(console.get("/", headers=JSON).json())
+
+        def is_near() -> bool:
+            loss = home()["next_loss"]
+            return bool(loss and loss["group"] == behind and 0 < loss["seconds"] < 90)
+
+        eventually(is_near, within_seconds=60)
+        page = console.get("/").text
+        commit(cluster.connection, gone, topic, {0: 0})
+        delete_records_before(cluster.connection, topic, 2)
+        eventually(lambda: home()["groups_losing"] == 1, within_seconds=60)
+        after = console.get("/").text
+
+    assert re.search(r"Time to data loss.*behind", page, re.DOTALL)
+    assert "All is well" in page
+    assert "All is well" not in after
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_alerts_are_told_while_the_history_cannot_be_written(tmp_path: Path) -> None:
+    """As on a full disk: another connection keeps the file to itself."""
+    with (
+        webhook() as hook,
+        KafkaCluster.start(brokers=3, data_dir=tmp_path / "kafka") as cluster,
+    ):
+        cluster.create_topic("payments", partition_count=3)
+        rules = (RuleSettings(name=RULE, for_seconds=1),)
+        alerts = AlertSettings(rules=rules, delivery={"hook": hook.delivery})
+        with running_console(cluster.connection, tmp_path, alerts=alerts) as console:
+            await_evaluation(console)
+            with closing(sqlite3.connect(tmp_path / "console" / "history.sqlite")) as other:
+                other.execute("BEGIN IMMEDIATE")
+                eventually(
+                    lambda: "history" in console.get("/").text.partition("<h1>")[0],
+                    within_seconds=SOON,
+                )
+                cluster.kill(cluster.broker_ids[-1])
+                eventually(lambda: told(hook), within_seconds=SOON)
+                other.rollback()
+            cluster.start_broker(cluster.broker_ids[-1])
+            eventually(lambda: len(told(hook)) == 2, within_seconds=SOON)
+            eventually(
+                lambda: console.get("/", headers=JSON).json()["is_up_to_date"],
+                within_seconds=SOON,
+            )
+
+    assert told(hook) == ["firing", "resolved"]
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
@@ -140,6 +141,49 @@ def test_each_address_lets_in_those_who_may(
     refused = {item: (403, "PEN-775") for item in found if role is not None and role < item.role}
     expected = strangers if role is None else refused
     assert {item: told for item, told in found.items() if told[0] in (401, 403)} == expected
+
+
+def test_viewers_do_not_browse_the_topics_in_which_drivers_tell_of_themselves(
+    guarded: tuple[TestClient, dict[Role, str]],
+) -> None:
+    """What a driver says of a failure may quote a record; see the last test."""
+    client, tokens = guarded
+    known = table()
+    shown = [*(page.path for page in known.pages), *(item.path for item in known.endpoints)]
+    paths = [path for path in shown if path.startswith("/topics/{topic}/records")]
+    places = {"topic": "_penstock.status", "partition": "0", "offset": "0"}
+
+    found = {
+        (role, path): outcome(client, Address("GET", path.format(**places), role), tokens[role])
+        for role in Role
+        for path in paths
+    }
+
+    assert len(paths) == 5
+    assert {at for at, told in found.items() if told == (403, "PEN-775")} == {
+        (Role.VIEWER, path) for path in paths
+    }
+
+
+def test_viewers_do_not_read_the_names_of_failed_logins(
+    guarded: tuple[TestClient, dict[Role, str]],
+) -> None:
+    """People type their passwords there."""
+    client, tokens = guarded
+    client.cookies.clear()
+    name = uuid4().hex
+    entered = {"name": name, "password": "-", "_proof": proof_in(client.get("/login").text)}
+    assert client.post("/login", data=entered).status_code == 401
+    client.cookies.clear()
+
+    def trail(role: Role, query: str) -> str:
+        headers = {"Authorization": f"Bearer {tokens[role]}", "Accept": "application/json"}
+        return str(client.get(f"/trail?{query}", headers=headers).text)
+
+    eventually(lambda: name in trail(Role.OPERATOR, "action=log_in"), within_seconds=30)
+    entries = json.loads(trail(Role.VIEWER, "action=log_in&outcome=refused"))["entries"]
+    assert {entry["who"] for entry in entries} == {"(somebody)"}
+    assert json.loads(trail(Role.VIEWER, f"who={name}"))["entries"] == []
 
 
 def test_an_admin_who_is_logged_in_does_nothing_without_a_proof_of_intent(

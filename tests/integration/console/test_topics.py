@@ -327,8 +327,19 @@ def test_a_topic_is_deleted_for_good(console: TestClient, written: TopicName) ->
     eventually(lambda: console.get(f"/topics/{written}").status_code == 404, within_seconds=30)
 
 
-def test_internal_topics_are_not_deleted(console: TestClient) -> None:
-    answer = console.get("/topics/__consumer_offsets/delete", headers=JSON)
+@pytest.mark.parametrize(
+    ("action", "entered"),
+    [
+        ("delete", {}),
+        ("purge", {"up_to": "everything"}),
+        ("alter", {"settings": "retention.ms=1"}),
+        ("partitions", {"partitions": "99"}),
+    ],
+)
+def test_internal_topics_stay_as_they_are(
+    console: TestClient, action: str, entered: dict[str, str]
+) -> None:
+    answer = console.post(f"/topics/__consumer_offsets/{action}", json=entered, headers=JSON)
 
     assert answer.json()["code"] == "PEN-421"
 

@@ -111,6 +111,7 @@ def test_a_field_may_be_left_out_altogether(path: str, document: object, left: o
         b"\x00\x00\x00\x00\x02{" + CARD.encode(),
         b"\xff" + CARD.encode(),
         b"[" * 5000 + CARD.encode(),
+        *(b"[" * depth + CARD.encode() + b"]" * depth for depth in (400, 600, 800, 950)),
     ],
 )
 def test_what_cannot_be_decoded_is_hidden_as_a_whole(value: bytes) -> None:

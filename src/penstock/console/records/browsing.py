@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.console.access.roles import Role
+from penstock.console.errors import NotAllowedError
 from penstock.console.records.masking import masking_for
 from penstock.console.records.seeing import SeenRecord
 from penstock.errors import PenstockError
+from penstock.kafka import is_internal
 from penstock.kafka.browsing import Limits, Scan, find_record
 from penstock.kafka.formats import Place, Recognizer, Side
 from penstock.names import TopicName
@@ -121,10 +123,17 @@ class Topic:
 
 @contextmanager
 def opened_topic(ask: Ask) -> Iterator[Topic]:
-    """Yield the topic that the path names; a registry that is away is no reason to show nothing."""
+    """Yield the topic that the path names; a registry that is away is no reason to show nothing.
+
+    Raises:
+        NotAllowedError: it is Kafka's or Penstock's own. What drivers say of themselves there
+            quotes failures, and those may quote records.
+    """
     from penstock.registry.client import RegistryClient
 
     name = TopicName(ask.path["topic"])
+    if is_internal(name) and ask.user.role < Role.OPERATOR:
+        raise NotAllowedError(ask.user.name, role=ask.user.role.word, needed=Role.OPERATOR.word)
     place = ask.world.place
     masking = masking_for(place.masks, name, may_see=lambda role: ask.user.role >= Role.parse(role))
     if place.registry is None:

@@ -54,6 +54,19 @@ class TooManySearchesError(OverloadedError):
         )
 
 
+class TooManyExportsError(OverloadedError):
+    """As many files of records are made as the console allows at once."""
+
+    code = "PEN-768"
+    retryable = True
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"{most} files of records are being made, and more would not fit into memory",
+            hint="try again in a moment; `penstock consume --json` takes any number of records",
+        )
+
+
 class UnproducibleError(UsageError):
     """What was entered cannot become a record."""
 

@@ -10,12 +10,14 @@ CSV is for reading: a cell that a spreadsheet would take for a formula has `'` b
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
+import threading
 from typing import TYPE_CHECKING, Final
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from penstock.console.access.roles import Role
 from penstock.console.errors import NotFoundError
@@ -24,12 +26,18 @@ from penstock.console.frame.pages import Parameter
 from penstock.console.frame.spreadsheets import csv_line
 from penstock.console.records.asked import PARAMETERS, UNCOMMITTED, Asked
 from penstock.console.records.browsing import opened_topic, search_limits
-from penstock.console.records.errors import HiddenRecordError, InvalidQuestionError
+from penstock.console.records.errors import (
+    HiddenRecordError,
+    InvalidQuestionError,
+    TooManyExportsError,
+)
 from penstock.console.records.pages import place_of
 from penstock.kafka.browsing import Found
 from penstock.kafka.records import as_json, text_or_base64
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
     from starlette.requests import Request
 
     from penstock.console.frame import Ask
@@ -39,6 +47,14 @@ if TYPE_CHECKING:
 
 # Records are read as a whole; what a file may hold is held in memory.
 _MOST_BYTES = 64 * 1024 * 1024
+
+_MOST: Final = 2
+"""Files that are made at once."""
+
+_LINES_AT_ONCE: Final = 1000
+_LOOK_SECONDS: Final = 0.2
+"""How soon an export notices that nobody waits for it any more."""
+
 _HEAD: Final = (
     "topic", "partition", "offset", "timestamp", "key_kind", "key", "value_kind", "value", "headers"
 )  # fmt: skip
@@ -48,30 +64,59 @@ _KINDS: Final = {
 }
 
 
-async def _export(answering: Answering, ask: Ask, _request: Request) -> Response:
-    kind = ask.query.get("format", "jsonl")
-    if kind not in _KINDS:
-        raise InvalidQuestionError(kind, name="format", wanted="`jsonl` or `csv`")
-    text: str = await answering.in_thread(lambda: exported(ask, kind))
-    media_type, suffix = _KINDS[kind]
-    return _file(text.encode("utf-8", "surrogatepass"), f"{ask.path['topic']}.{suffix}", media_type)
+class Exports:
+    """The files that are made now."""
+
+    def __init__(self) -> None:
+        self._running = 0
+
+    async def answer(self, answering: Answering, ask: Ask, request: Request) -> Response:
+        """Answer with a file.
+
+        Raises:
+            TooManyExportsError: as many are made already as may be.
+            UsageError: the question cannot be understood, or asks for what is hidden.
+        """
+        kind = ask.query.get("format", "jsonl")
+        if kind not in _KINDS:
+            raise InvalidQuestionError(kind, name="format", wanted="`jsonl` or `csv`")
+        if self._running >= _MOST:
+            raise TooManyExportsError(_MOST)
+        self._running += 1
+        is_over = threading.Event()
+        try:
+            work = asyncio.ensure_future(
+                answering.in_thread(lambda: exported(ask, kind, is_over.is_set))
+            )
+            while not (await asyncio.wait((work,), timeout=_LOOK_SECONDS))[0]:
+                if await request.is_disconnected():
+                    is_over.set()
+            lines = await work
+        finally:
+            is_over.set()
+            self._running -= 1
+        media_type, suffix = _KINDS[kind]
+        return _file(lines, f"{ask.path['topic']}.{suffix}", media_type)
 
 
-def exported(ask: Ask, kind: str) -> str:
-    """Return the records that `ask` means, as lines."""
+def exported(ask: Ask, kind: str, is_over: Callable[[], bool] = lambda: False) -> list[bytes]:
+    """Return the records that `ask` means, as lines; those that were found when it is over."""
     asked = Asked.of(ask.query)
     write = _as_json_line if kind == "jsonl" else _as_csv_line
-    lines = [] if kind == "jsonl" else [csv_line(_HEAD)]
+    lines = [] if kind == "jsonl" else [csv_line(_HEAD).encode()]
     held = 0
     with opened_topic(ask) as topic:
         scan = topic.scan(
-            asked, search_limits(asked), write, is_stopped=lambda: held >= _MOST_BYTES
+            asked,
+            search_limits(asked),
+            lambda seen, record: write(seen, record).encode("utf-8", "surrogatepass"),
+            is_stopped=lambda: held >= _MOST_BYTES or is_over(),
         )
         for step in scan:
             if isinstance(step, Found):
                 lines.append(step.kept)
                 held += len(step.kept)
-    return "".join(lines)
+    return lines
 
 
 def _as_json_line(seen: SeenRecord, record: Record) -> str:
@@ -126,7 +171,7 @@ async def _bytes(answering: Answering, ask: Ask, _request: Request) -> Response:
     data: bytes = await answering.in_thread(lambda: stored_bytes(ask, side))
     partition, offset = place_of(ask)
     name = f"{ask.path['topic']}-{partition}-{offset}.{side}"
-    return _file(data, name, "application/octet-stream")
+    return _file([data], name, "application/octet-stream")
 
 
 def stored_bytes(ask: Ask, side: str) -> bytes:
@@ -148,16 +193,23 @@ def stored_bytes(ask: Ask, side: str) -> bytes:
         return part.raw
 
 
-def _file(data: bytes, name: str, media_type: str) -> Response:
+def _file(parts: Sequence[bytes], name: str, media_type: str) -> Response:
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-    return Response(
-        data,
+    return StreamingResponse(
+        _in_pieces(parts),
         media_type=media_type,
         headers={
+            "Content-Length": str(sum(map(len, parts))),
             "Content-Disposition": f'attachment; filename="{safe}"',
             "Cache-Control": "no-store",
         },
     )
+
+
+async def _in_pieces(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
+    """Yield some of the parts together: what is sent line by line takes long."""
+    for first in range(0, len(parts), _LINES_AT_ONCE):
+        yield b"".join(parts[first : first + _LINES_AT_ONCE])
 
 
 EXPORT = Endpoint(
@@ -165,7 +217,7 @@ EXPORT = Endpoint(
     name="export_records",
     summary="Records as JSON lines that `penstock produce` takes back, or as CSV.",
     role=Role.VIEWER,
-    answer=_export,
+    answer=Exports().answer,
     parameters=(Parameter(name="format", meaning="jsonl or csv; default: jsonl"), *PARAMETERS),
 )
 

@@ -58,8 +58,7 @@ class Searches:
             TooManySearchesError: as many run already as may.
             UsageError: the question cannot be understood, or asks for what is hidden.
         """
-        if self._running >= _MOST:
-            raise TooManySearchesError(_MOST)
+        self._ensure_room()
         asked = Asked.of(ask.query)
         await answering.in_thread(lambda: _checked(ask, asked))
         return StreamingResponse(
@@ -67,6 +66,10 @@ class Searches:
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store"},
         )
+
+    def _ensure_room(self) -> None:
+        if self._running >= _MOST:
+            raise TooManySearchesError(_MOST)
 
     async def _events(self, answering: Answering, ask: Ask, asked: Asked) -> AsyncIterator[str]:
         steps: asyncio.Queue[Step | None] = asyncio.Queue()
@@ -87,6 +90,11 @@ class Searches:
             name="penstock-search",
             daemon=True,
         )
+        try:
+            self._ensure_room()  # others may have begun since the question was looked at
+        except TooManySearchesError as error:
+            yield _event(answering, ask, asked, error)
+            return
         self._running += 1
         try:
             search.start()

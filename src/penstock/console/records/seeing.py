@@ -6,6 +6,7 @@ Nothing here is cut: a page shows as much as it has room for (`shown`, `preview`
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -57,7 +58,8 @@ class Seen:
     def pretty(self) -> str:
         """The text with objects and arrays laid out in lines."""
         if self.kind is Kind.JSON and isinstance(self.document, dict | list):
-            return json.dumps(self.document, ensure_ascii=False, indent=2)
+            with suppress(RecursionError):  # as deep as nobody reads
+                return json.dumps(self.document, ensure_ascii=False, indent=2)
         return self.text
 
 
@@ -145,13 +147,17 @@ class SeenRecord:
         return _plain(data, content)
 
     def _masked(self, side: Side, content: Decoded | Undecoded) -> Seen:
-        """Return what may be seen; what cannot be decoded cannot be masked in part."""
+        """Return what may be seen; what cannot be decoded, or walked, cannot be masked in part."""
         if not isinstance(content, Decoded):
             return HIDDEN
-        document = self._masking.document(side, content.document)
+        try:
+            document = self._masking.document(side, content.document)
+            text = compact(document)
+        except RecursionError:
+            return HIDDEN
         return Seen(
             kind=Kind.JSON,
-            text=compact(document),
+            text=text,
             document=document,
             is_masked=True,
             registry_format=content.registry_format,

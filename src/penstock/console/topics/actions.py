@@ -26,6 +26,7 @@ from penstock.kafka import (
     BeforeOffset,
     BeforeTime,
     Everything,
+    InternalTopicError,
     KeysWouldMoveError,
     PartitionPurge,
     alter_topic,
@@ -36,6 +37,7 @@ from penstock.kafka import (
     ensure_alterable,
     ensure_deletable,
     ensure_exist,
+    is_internal,
     plan_purge,
     topic_configs,
 )
@@ -141,7 +143,7 @@ def _configs(text: str) -> dict[str, str]:
 
 
 def _alteration(ask: Ask, form: ConfigForm) -> Question:
-    name, asked = name_of(ask), alterations(form)
+    name, asked = _changeable(ask), alterations(form)
     with Admin(ask.world.connection) as admin:
         ensure_alterable(admin, name, alterations=asked)
         current = {entry.name: entry for entry in topic_configs(admin, [name])[name]}
@@ -164,7 +166,7 @@ def _warnings_of_retention(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _alter(ask: Ask, form: ConfigForm) -> str:
-    name = name_of(ask)
+    name = _changeable(ask)
     with Admin(ask.world.connection) as admin:
         change = alter_topic(admin, name, alterations=alterations(form))
     ask.world.topics.note_change(name)
@@ -173,7 +175,7 @@ def _alter(ask: Ask, form: ConfigForm) -> str:
 
 
 def _growth(ask: Ask, form: PartitionsForm) -> Question:
-    name, count = name_of(ask), form.partitions
+    name, count = _changeable(ask), form.partitions
     warnings = []
     moves = False
     with Admin(ask.world.connection) as admin:
@@ -202,7 +204,7 @@ def _growth(ask: Ask, form: PartitionsForm) -> Question:
 
 
 def _grow(ask: Ask, form: PartitionsForm) -> str:
-    name = name_of(ask)
+    name = _changeable(ask)
     with Admin(ask.world.connection) as admin:
         change = alter_topic(
             admin, name, partition_count=form.partitions, allow_key_move=form.allow_key_move
@@ -215,7 +217,7 @@ def _grow(ask: Ask, form: PartitionsForm) -> str:
 
 
 def _purging(ask: Ask, form: PurgeForm) -> Question:
-    name = name_of(ask)
+    name = _changeable(ask)
     with Admin(ask.world.connection) as admin:
         plan = plan_purge(admin, name, _limit(form), partition=_partition(form))
     span = sum(item.span for item in plan)
@@ -240,7 +242,7 @@ def _purging(ask: Ask, form: PurgeForm) -> Question:
 
 
 def _purge(ask: Ask, form: PurgeForm) -> str:
-    name = name_of(ask)
+    name = _changeable(ask)
     with Admin(ask.world.connection) as admin:
         if form.plan is None:  # a program that did not ask before
             plan = plan_purge(admin, name, _limit(form), partition=_partition(form))
@@ -328,6 +330,14 @@ def _delete(ask: Ask, _form: NoFields) -> str:
         delete_topics(admin, [name])
     ask.world.hasten("topics", "brokers")
     return f"Topic `{name}` was deleted."
+
+
+def _changeable(ask: Ask) -> TopicName:
+    """Return the topic that the address names, unless the cluster keeps its own state there."""
+    name = name_of(ask)
+    if is_internal(name):
+        raise InternalTopicError(name)
+    return name
 
 
 def _readers(ask: Ask, name: TopicName) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.console.configs import ConfigLine, config_list
 from penstock.console.frame import LISTING, Listing, Page
 from penstock.console.topics.finding import name_of
-from penstock.kafka import Admin, ensure_exist, topic_configs
+from penstock.kafka import Admin, ensure_exist, is_internal, topic_configs
 
 if TYPE_CHECKING:
     from penstock.console.frame import Ask
@@ -20,6 +20,7 @@ class TopicConfigs:
     """One page of the configs of a topic."""
 
     topic: str
+    is_internal: bool
     configs: Listing[ConfigLine]
 
 
@@ -34,7 +35,9 @@ def load(ask: Ask) -> TopicConfigs:
     with Admin(ask.world.connection) as admin:
         ensure_exist(admin, [name])
         entries = topic_configs(admin, [name])[name]
-    return TopicConfigs(topic=name, configs=config_list(entries, ask))
+    return TopicConfigs(
+        topic=name, is_internal=is_internal(name), configs=config_list(entries, ask)
+    )
 
 
 SETTINGS = Page(

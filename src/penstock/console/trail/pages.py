@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from penstock.console.access.roles import Role
 from penstock.console.errors import InvalidFormError
 from penstock.console.frame import Page, Parameter
 from penstock.control.trail import TRAIL_TOPIC, TrailEntry
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 _SIZE = 50
 _MOST = 500
 OUTCOMES = ("", "done", "refused")
+_UNTOLD = "(somebody)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +66,24 @@ def load(ask: Ask) -> TrailModel:
     if looked.outcome not in OUTCOMES:
         raise InvalidFormError(field="outcome", reason="it is neither `done` nor `refused`")
     size = ask.number("size", _SIZE, least=1, most=_MOST)
-    page = ask.world.trail.page(size, begin=_begin(ask), wanted=looked.wants)
+    seen = partial(_as_seen_by, ask.user.role)
+    page = ask.world.trail.page(
+        size, begin=_begin(ask), wanted=lambda entry: looked.wants(seen(entry))
+    )
     known = {name: ask.query[name] for name in (*names, "size") if ask.query.get(name)}
     return TrailModel(
-        entries=page.entries,
+        entries=tuple(seen(entry) for entry in page.entries),
         looked=looked,
         looked_at=page.looked_at,
         same=f"/trail?{urlencode({**known, 'begin': page.begin})}",
         older=None if page.older is None else f"/trail?{urlencode({**known, 'begin': page.older})}",
     )
+
+
+def _as_seen_by(role: Role, entry: TrailEntry) -> TrailEntry:
+    """Return an entry as a role sees it: a name that failed may be a password."""
+    is_failed_login = entry.action == "log_in" and entry.refused is not None
+    return replace(entry, who=_UNTOLD) if is_failed_login and role < Role.OPERATOR else entry
 
 
 def _begin(ask: Ask) -> int | None:

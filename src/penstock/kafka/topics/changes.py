@@ -50,14 +50,15 @@ class FewerPartitionsError(UsageError):
 
 
 class InternalTopicError(UsageError):
-    """A topic of Kafka's or Penstock's own, which nobody deletes by accident."""
+    """A topic of Kafka's or Penstock's own, which nobody deletes or empties by accident."""
 
     code = "PEN-421"
 
     def __init__(self, topic: TopicName) -> None:
         super().__init__(
             f"topic `{topic}` is internal: the cluster keeps its own state there",
-            hint="leave it; `penstock topics delete --internal` deletes it all the same",
+            hint="leave it; whoever must can change it with `penstock topics` (`delete` asks for "
+            "`--internal`)",
         )
 
 

@@ -6,7 +6,7 @@ from penstock.monitoring.alerts.errors import (
     NoDeliveryError,
     UnknownSilenceError,
 )
-from penstock.monitoring.alerts.readings import HistoryReadings, Readings
+from penstock.monitoring.alerts.readings import HistoryReadings, Readings, UnkeptReadings
 from penstock.monitoring.alerts.ready_made import READY_MADE
 from penstock.monitoring.alerts.rules import Comparison, Rule, RuleName, Severity, rules_of, shown
 from penstock.monitoring.alerts.silences import Silence, SilenceId, new_silence
@@ -41,6 +41,7 @@ __all__ = [
     "Silence",
     "SilenceId",
     "Trial",
+    "UnkeptReadings",
     "UnknownSilenceError",
     "new_silence",
     "open_deliveries",

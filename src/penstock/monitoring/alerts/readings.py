@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from penstock.monitoring.catalog import Labels, MetricName
+    from penstock.monitoring.catalog import Labels, MetricName, Sample
     from penstock.monitoring.history import History
 
 Only = Callable[["Labels"], bool]
@@ -81,6 +81,28 @@ class HistoryReadings:
             for series in found
             for point in series.points
         }
+
+
+@dataclass(frozen=True, slots=True)
+class UnkeptReadings:
+    """Readings of a round that the history could not keep, with what it kept before."""
+
+    samples: Sequence[Sample]
+    history: History
+
+    def latest(self, metric: MetricName) -> Mapping[Labels, float]:
+        """Return the values of the round."""
+        return {item.labels: item.value for item in self.samples if item.metric == metric}
+
+    def over(
+        self, metric: MetricName, since: datetime, until: datetime, *, only: Only = every
+    ) -> Mapping[Labels, Stretch]:
+        """Return what each series did, as far as it was kept.
+
+        Raises:
+            HistoryReadError: the file is damaged.
+        """
+        return HistoryReadings(self.history).over(metric, since, until, only=only)
 
 
 def matches(labels: Labels, where: Labels) -> bool:
