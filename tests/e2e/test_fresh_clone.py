@@ -1,6 +1,7 @@
 """A stranger's first minutes: `git clone`, `make demo`, on a machine that has next to nothing."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -79,6 +80,7 @@ def test_make_demo_sets_itself_up_and_leaves_nothing_behind(
 
     assert demo.returncode == 0, demo.stdout[-4000:] + demo.stderr[-4000:]
     assert "every count is right" in demo.stdout.splitlines()
+    assert re.search(r"^the console: http://127\.0\.0\.1:\d+$", demo.stdout + demo.stderr, re.M)
     assert machine.processes() == []
     assert list((tmp_path / "tmp").iterdir()) == []
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == [".cache"]

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from penstock.names import BrokerId
 
 _REQUEST_SECONDS = 5.0
+_EXPORTER_SECONDS = 14.0
+"""How seldom exporters are asked while nobody waits: what they show costs an idle broker more than
+all else that it is asked. A little less than three looks, so that it is every third."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +136,13 @@ class BrokerSampler:
             clock: the time that passes between looks.
         """
         self._admin = Admin(connection.with_request_timeout(_REQUEST_SECONDS))
-        self._addresses, self._clock = addresses, clock
+        self._addresses, self._clock, self._is_followed = addresses, clock, is_followed
         self._pace = Pace(is_followed=is_followed, clock=clock)
+        self._asked_at = float("-inf")
         self._before: dict[BrokerId, tuple[float, BrokerMeasures]] = {}
+        """What exporters showed last, and when."""
+
+        self._faults: dict[BrokerId, str] = {}
         self._snapshot: BrokersSnapshot | None = None
         self._samples: tuple[Sample, ...] = ()
         self.answers: bool | None = None
@@ -164,6 +171,7 @@ class BrokerSampler:
     def hasten(self) -> None:
         """Let the next `sample` look whenever it comes: somebody has just changed the cluster."""
         self._pace.hasten()
+        self._asked_at = float("-inf")
 
     def close(self) -> None:
         """Let the client go."""
@@ -171,19 +179,26 @@ class BrokerSampler:
 
     def _look(self) -> None:
         cluster = describe_cluster(self._admin)
-        shown = look(self._addresses())
-        now = self._clock()
-        measured: dict[BrokerId, BrokerMeasures] = {}
-        faults: dict[BrokerId, str] = {}
-        for broker, found in shown.items():
-            if isinstance(found, ExporterSilentError):
-                faults[broker] = found.message
-            else:
-                measured[broker] = self._with_rates(broker, measures(found), now)
-        self._before = {broker: (now, found) for broker, found in measured.items()}
-        self._snapshot = snapshot_of(cluster, measured, faults, at=datetime.now(UTC))
+        if self._is_followed() or self._clock() >= self._asked_at + _EXPORTER_SECONDS:
+            self._ask_exporters()
+        measured = {broker: found for broker, (_, found) in self._before.items()}
+        self._snapshot = snapshot_of(cluster, measured, self._faults, at=datetime.now(UTC))
         self._samples = tuple(samples_of(self._snapshot))
         self.answers = True
+
+    def _ask_exporters(self) -> None:
+        self._asked_at = now = self._clock()  # first: what is changed meanwhile it may miss
+        shown = look(self._addresses())
+        self._faults = {
+            broker: found.message
+            for broker, found in shown.items()
+            if isinstance(found, ExporterSilentError)
+        }
+        self._before = {
+            broker: (now, self._with_rates(broker, measures(found), now))
+            for broker, found in shown.items()
+            if not isinstance(found, ExporterSilentError)
+        }
 
     def _with_rates(self, broker: BrokerId, found: BrokerMeasures, now: float) -> BrokerMeasures:
         if broker not in self._before:

@@ -22,8 +22,12 @@ Values = Mapping[tuple[MetricName, Labels], float]
 
 @pytest.fixture
 def brokers(three_brokers: KafkaCluster) -> Iterator[BrokerSampler]:
-    """Looks at the three brokers and their exporters."""
-    sampler = BrokerSampler(three_brokers.connection, lambda: three_brokers.metrics_addresses)
+    """Looks at the three brokers and their exporters, as often as somebody waits for it."""
+    sampler = BrokerSampler(
+        three_brokers.connection,
+        lambda: three_brokers.metrics_addresses,
+        is_followed=lambda: True,
+    )
     yield sampler
     sampler.close()
 

@@ -42,7 +42,7 @@ class Strikes:
         self._scene, self._cluster, self._disk = scene, cluster, disk
         self._dice = Random(seed())  # noqa: S311 - moments, not secrets
         self.missed = 0
-        """Faults that were not done, as nobody got to their step in time."""
+        """Faults that were not done: nobody got to their step in time, or a zombie was none."""
 
     def strike(self, faults: Sequence[Fault]) -> None:
         """Do faults one after the other, also while the pipeline recovers from the one before."""
@@ -131,6 +131,7 @@ class Strikes:
         self._scene.start()
         self._scene.recover()
         if not frozen.is_running() or frozen.status() != psutil.STATUS_STOPPED:
+            self.missed += 1
             self._scene.note("the frozen worker did not stay frozen")
         send(frozen, signal.SIGCONT)
         await_end([frozen], within_seconds=60)
@@ -144,6 +145,7 @@ class Strikes:
             send(process, signal.SIGCONT)
         status = zombie.process.wait(timeout=120)
         if status != 1:
+            self.missed += 1
             self._scene.note(f"a driver that had slept ended with status {status}")
         await_end(frozen[1:], within_seconds=60)
 
