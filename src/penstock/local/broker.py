@@ -195,6 +195,10 @@ def build_properties(shape: ClusterShape, broker: BrokerShape, folders: Folders)
         "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
         # Nobody joins a group in a flood here, so a lone consumer need not wait 3 s for others.
         "group.initial.rebalance.delay.ms": 0,
+        # A lone broker has nobody to hand its partitions over to. If it tries, they are without a
+        # leader while its coordinator still works, which then takes a transaction for committed
+        # whose marker was never written: readers of that topic wait for it for ever.
+        "controlled.shutdown.enable": str(copies > 1).lower(),
         # A dead broker is noticed after 6 s instead of 9 s; a compaction run starts sooner.
         "broker.session.timeout.ms": 6000,
         "log.cleaner.backoff.ms": 1000,

@@ -46,6 +46,14 @@ def test_every_topic_has_as_many_copies_as_there_are_brokers(
     assert len(minimums) == 3
 
 
+@pytest.mark.parametrize(("brokers", "hands_over"), [(1, "false"), (3, "true")])
+def test_a_lone_broker_does_not_try_to_hand_its_partitions_over(
+    brokers: int, hands_over: str
+) -> None:
+    """While it tried, a transaction was taken for committed whose marker was never written."""
+    assert properties_of(brokers)["controlled.shutdown.enable"] == hands_over
+
+
 def test_brokers_listen_on_loopback_only_and_create_no_topics_by_themselves() -> None:
     properties = properties_of(1)
 
