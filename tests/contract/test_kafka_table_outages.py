@@ -165,6 +165,7 @@ def fill(connection: Connection, topic: TopicName, *, rounds: int) -> None:
                 producer.send(topic, str(number), key=f"key/{key}")
 
 
+@pytest.mark.long
 def test_what_is_waited_for_while_the_broker_is_away_fails_in_time_and_comes_later(
     kafka: KafkaCluster,
 ) -> None:

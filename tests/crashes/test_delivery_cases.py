@@ -118,6 +118,7 @@ def test_case_2_a_consumer_that_dies_between_saving_and_committing_saves_twice(
     assert saved == ["0", "1", "2", "2", "3", "4"]
 
 
+@pytest.mark.long
 def test_case_3_a_producer_that_awaits_no_answer_loses_what_a_dying_broker_had_taken(
     tmp_path: Path,
 ) -> None:

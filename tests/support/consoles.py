@@ -48,7 +48,10 @@ def running_console(
     clock: Callable[[], float] = time.monotonic,
     is_there: bool = True,
 ) -> Iterator[TestClient]:
-    """Return a client of a console that has looked at everything once, if the cluster is there."""
+    """Return a client of a console that has looked at everything once, if the cluster is there.
+
+    It looks as often as while somebody follows a page: tests wait for what it sees.
+    """
     place = Place(
         connection=connection,
         profile="local",
@@ -59,7 +62,7 @@ def running_console(
         masks=masks,
         alerts=alerts or AlertSettings(),
     )
-    with World(place) as world:
+    with World(place) as world, world.followed():
         if is_there:
             eventually(lambda: all(watch.at for watch in world.watches), within_seconds=60)
         app = create_app(world, Guard(users, secure=False, clock=clock), known)

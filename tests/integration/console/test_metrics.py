@@ -49,6 +49,7 @@ def test_prometheus_reads_what_the_console_measures(console: TestClient) -> None
     assert all(family.documentation for family in text_string_to_metric_families(answer.text))
 
 
+@pytest.mark.long
 def test_the_console_tells_what_its_own_clients_do(console: TestClient) -> None:
     """A client tells every five seconds, and is known after the second time."""
 

@@ -66,6 +66,7 @@ def _at(subject: Subject, verb: str = "subject") -> str:
     return f"/schemas/{verb}/{quote(subject, safe='')}"
 
 
+@pytest.mark.long
 def test_all_subjects_are_listed(console: TestClient, subject: Subject) -> None:
     def found() -> list[dict[str, object]]:
         answer = console.get("/schemas", params={"q": subject}, headers=JSON)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from penstock.control.kafka_watch import KafkaWatch
 from penstock.engine.events import KafkaAway, KafkaBack
 from penstock.local.cluster import KafkaCluster
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from penstock.engine.events import PipelineEvent
 
 
+@pytest.mark.long
 def test_an_outage_is_told_once_and_its_end_too(tmp_path: Path) -> None:
     heard: list[PipelineEvent] = []
     with KafkaCluster.start(brokers=1, data_dir=tmp_path) as cluster:

@@ -118,6 +118,7 @@ def test_a_driver_elsewhere_that_renews_its_lease_is_left_alone(
     assert seconds < QUICK_SECONDS
 
 
+@pytest.mark.long
 def test_a_driver_elsewhere_that_died_is_taken_over_after_its_time_and_that_is_told(
     table: KafkaTable, pipeline: PipelineName
 ) -> None:
@@ -254,6 +255,7 @@ def raced(racers: list[HolderProcess], pipeline: str) -> list[list[str]]:
     return sorted(answers, reverse=True)
 
 
+@pytest.mark.long
 def test_a_killed_holder_is_shown_as_lost_within_15_seconds_and_taken_over_at_once(
     connection: Connection, table: KafkaTable, pipeline: PipelineName
 ) -> None:
@@ -285,6 +287,7 @@ def test_a_killed_holder_is_shown_as_lost_within_15_seconds_and_taken_over_at_on
     assert seconds < QUICK_SECONDS
 
 
+@pytest.mark.long
 def test_a_frozen_holder_is_taken_over_and_kills_its_spark_when_it_wakes_up(
     connection: Connection, table: KafkaTable, pipeline: PipelineName
 ) -> None:

@@ -106,6 +106,7 @@ def test_records_that_retention_removed_unread_are_refused_until_the_loss_is_all
     assert [event.lost for event in lab.told(DataLost)] == [{where: 1}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("min_partitions", [None, 3], ids=["whole", "in ranges"])
 def test_a_half_written_batch_that_loses_records_is_finished_with_what_is_left(
     lab: FlowLab, tmp_path: Path, min_partitions: int | None

@@ -170,6 +170,7 @@ def test_a_partition_without_a_leader_is_retriable(three_brokers: KafkaCluster) 
         assert producer.send_and_wait(topic, "after", partition=0).partition == 0
 
 
+@pytest.mark.long
 def test_acknowledged_records_survive_the_death_of_the_only_broker(tmp_path: Path) -> None:
     with KafkaCluster.start(brokers=1, data_dir=tmp_path) as cluster:
         topic = cluster.create_topic(f"only-{uuid4().hex}", partition_count=PARTITIONS)

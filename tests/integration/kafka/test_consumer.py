@@ -464,6 +464,7 @@ def test_a_cluster_that_is_not_there_is_named() -> None:
     assert "127.0.0.1:1" in caught.value.message
 
 
+@pytest.mark.long
 def test_a_consumer_without_a_group_closes_soon_though_the_only_broker_died(
     tmp_path: Path,
 ) -> None:

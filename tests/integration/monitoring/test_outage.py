@@ -18,6 +18,7 @@ def cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.mark.long
 def test_an_outage_costs_nothing_but_figures_while_it_lasts(
     cluster: KafkaCluster, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,6 +5,9 @@ it next looks, which it does every ten seconds: with the ten seconds of our tran
 be twenty in all, for every key of the table. Whoever waits need not: the record behind which the
 topic is hidden names its key, and entering as a writer of that key ends the transaction. A writer
 that was only slow is shut out by this, and begins anew.
+
+One that still hangs then is one of which its coordinator knows nothing: it takes it for ended, and
+only an operator can end it (`kafka-transactions.sh abort`). That is told once.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 # Each of the few requests may take so long: the caller waits for something with a time limit.
 _REQUEST_SECONDS = 1.0
+_MOST_TRIES = 5
 
 
 class HangingTransaction:
@@ -39,6 +43,7 @@ class HangingTransaction:
     def __init__(self, admin: Admin, topic: TopicName) -> None:
         self._admin, self._topic = admin, topic
         self._seen_at: Offset | None = None
+        self._tries = 0
 
     def look(self) -> None:
         """Look once. A cluster that is away or refuses is left alone: its transactions end too."""
@@ -50,9 +55,15 @@ class HangingTransaction:
             elif hidden_from == self._seen_at:
                 self._end(hidden_from)
             else:
-                self._seen_at = hidden_from
+                self._seen_at, self._tries = hidden_from, 0
 
     def _end(self, offset: Offset) -> None:
+        self._tries += 1
+        if self._tries > _MOST_TRIES:
+            if self._tries == _MOST_TRIES + 1:
+                told = {"topic": self._topic, "offset": offset}
+                logger.error("a transaction hangs that its coordinator does not know", extra=told)
+            return
         key = self._key_at(offset)
         if key is not None:
             logger.warning("ending a transaction that hangs", extra={"topic": self._topic})
