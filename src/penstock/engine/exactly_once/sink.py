@@ -179,7 +179,8 @@ class LaneSink:
         """
         self._kept.begin(identity)
         gives_up = self._begun is not None and not self._begun.note(identity)
-        if gives_up and not self._is_long(identity):
+        # One that was found to be long began again because of that, and loses nothing by it.
+        if gives_up and not _is_long(_of_batch(identity, self._known()[1])):
             _evaluate(records)
             as_returned = False
         else:
@@ -198,7 +199,7 @@ class LaneSink:
         of_batch = _of_batch(identity, known)
         share = partial(self._run, identity=identity, topic=topic, position=position, known=known)
         lost = self._lost(identity)
-        is_long = self._is_long(identity)
+        is_long = _is_long(of_batch)
         if is_long and self._kept.has_batch():
             _evaluate(records)
             with self._kept.records(records) as (kept, plan):
@@ -259,14 +260,6 @@ class LaneSink:
             if result.entry is not None:
                 self._entries[name] = result.entry
 
-    def _is_long(self, identity: BatchIdentity) -> bool:
-        """Whether a lane has found that the batch takes longer than a transaction.
-
-        It began again because of that, and loses nothing by it.
-        """
-        _, known = self._known()
-        return any(entry.rows is not None for entry in _of_batch(identity, known).values())
-
     def _lost(self, identity: BatchIdentity) -> ShortenedBatch | None:
         """Return what a batch lost records behind; None if it has lost none."""
         shortened = self._shortened
@@ -312,6 +305,11 @@ def _of_batch(identity: BatchIdentity, known: Mapping[str, LaneEntry]) -> dict[s
         for name, entry in known.items()
         if entry.is_of(identity.query_id, identity.batch_id)
     }
+
+
+def _is_long(of_batch: Mapping[str, LaneEntry]) -> bool:
+    """Whether a lane has found that the batch takes longer than a transaction."""
+    return any(entry.rows is not None for entry in of_batch.values())
 
 
 def _evaluate(records: DataFrame) -> None:
