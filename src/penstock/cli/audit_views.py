@@ -38,8 +38,7 @@ def print_audit(audit: PipelineAudit, *, by_batch: bool) -> None:
     """Print an audit for people; findings last, a line each."""
     if not audit.flows:
         click.echo(f"the history has no such batches of `{audit.pipeline}`")
-        for finding in audit.findings:
-            click.echo(f"{finding.kind}: {finding.flow}: {finding.message}")
+        _print_findings(audit)
         return
     table(_FLOW_COLUMNS, [_flow_row(flow) for flow in audit.flows])
     if by_batch:
@@ -54,9 +53,13 @@ def print_audit(audit: PipelineAudit, *, by_batch: bool) -> None:
             click.echo(f"note: {flow.flow}: {note}")
     for name, batch_id in audit.unproven.items():
         click.echo(f"note: {name}: the history has none of its batches, the ledger has {batch_id}")
+    _print_findings(audit)
+    click.echo("it does not add up" if audit.findings else "it adds up")
+
+
+def _print_findings(audit: PipelineAudit) -> None:
     for finding in audit.findings:
         click.echo(f"{finding.kind}: {finding.flow}: {finding.message}")
-    click.echo("it does not add up" if audit.findings else "it adds up")
 
 
 def audit_payload(audit: PipelineAudit, *, by_batch: bool) -> dict[str, object]:

@@ -435,9 +435,10 @@ class World:
             self.history.add(datetime.now(UTC), samples)
         except HistoryWriteError:
             # A full disk is a thing to be told of, and no reason to tell of nothing else.
-            self.alerts.look(UnkeptReadings(samples, self.history), unmeasured=self.unmeasured())
+            readings = UnkeptReadings(self.history, samples)
             raise
-        self.alerts.look(readings, unmeasured=self.unmeasured())
+        finally:
+            self.alerts.look(readings, unmeasured=self.unmeasured())
         return ()
 
     def _look_at_service_levels(self) -> Iterable[Sample]:

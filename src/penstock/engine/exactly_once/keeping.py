@@ -76,7 +76,7 @@ class KeptBatches:
         self._files.begin(identity)
         is_replayed = self._files.attempt() is not None
         if is_replayed:
-            frame.write.format("noop").mode("append").save()
+            evaluate(frame)
         else:
             self._files.keep(frame)
         with self._files.read(frame) as rows:
@@ -197,6 +197,11 @@ class _KeptFiles:
 
     def _place(self, attempt: str) -> str:
         return self._storage.path(self._name(attempt))
+
+
+def evaluate(frame: DataFrame) -> None:
+    """Evaluate a batch without writing it: state and counts come of that."""
+    frame.write.format("noop").mode("append").save()
 
 
 def _is_over(name: str, identity: BatchIdentity) -> bool:

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from penstock.engine.exactly_once.errors import LanesChangedError
+from penstock.engine.exactly_once.keeping import evaluate
 from penstock.engine.exactly_once.lane_plan import LanePlan, lane_plan, shared_by_content
 from penstock.engine.exactly_once.tasks import RESULT_SCHEMA, lane_writer, result_of
 from penstock.kafka.lanes.ledger import (
@@ -181,7 +182,7 @@ class LaneSink:
         gives_up = self._begun is not None and not self._begun.note(identity)
         # One that was found to be long began again because of that, and loses nothing by it.
         if gives_up and not _is_long(_of_batch(identity, self._known()[1])):
-            _evaluate(records)
+            evaluate(records)
             as_returned = False
         else:
             as_returned = self._write(records, identity, topic)
@@ -201,7 +202,7 @@ class LaneSink:
         lost = self._lost(identity)
         is_long = _is_long(of_batch)
         if is_long and self._kept.has_batch():
-            _evaluate(records)
+            evaluate(records)
             with self._kept.records(records) as (kept, plan):
                 self._ensure_same_plan(plan, identity, of_batch, frozenset())
                 share(kept, plan, parts=Parts.AS_THEY_COME)
@@ -214,7 +215,9 @@ class LaneSink:
         elif not is_long:
             share(records, plan, parts=Parts.KEPT, done=done)
         else:
-            self._ensure_no_parts(plan, identity, of_batch, done)
+            if any(entry.rows and name not in done for name, entry in of_batch.items()):
+                # Parts of rows as they came, from before the flow was changed.
+                raise LanesChangedError(self._flow, identity.batch_id, lanes=len(plan.names))
             self._kept.keep(records, plan)
             with self._kept.records(records) as (kept, plan):
                 share(kept, plan, parts=Parts.AS_THEY_COME, done=done)
@@ -287,17 +290,6 @@ class LaneSink:
             if is_begun and entry.plan != plan.digest and not (plan.in_order and name in done):
                 raise LanesChangedError(self._flow, identity.batch_id, lanes=len(plan.names))
 
-    def _ensure_no_parts(
-        self,
-        plan: LanePlan,
-        identity: BatchIdentity,
-        of_batch: Mapping[str, LaneEntry],
-        done: frozenset[str],
-    ) -> None:
-        """Refuse parts that are written of rows as they came before the flow was changed."""
-        if any(entry.rows and name not in done for name, entry in of_batch.items()):
-            raise LanesChangedError(self._flow, identity.batch_id, lanes=len(plan.names))
-
 
 def _of_batch(identity: BatchIdentity, known: Mapping[str, LaneEntry]) -> dict[str, LaneEntry]:
     return {
@@ -310,8 +302,3 @@ def _of_batch(identity: BatchIdentity, known: Mapping[str, LaneEntry]) -> dict[s
 def _is_long(of_batch: Mapping[str, LaneEntry]) -> bool:
     """Whether a lane has found that the batch takes longer than a transaction."""
     return any(entry.rows is not None for entry in of_batch.values())
-
-
-def _evaluate(records: DataFrame) -> None:
-    """Evaluate a batch without writing it: state and counts come of that."""
-    records.write.format("noop").mode("append").save()

@@ -84,25 +84,14 @@ class HistoryReadings:
 
 
 @dataclass(frozen=True, slots=True)
-class UnkeptReadings:
+class UnkeptReadings(HistoryReadings):
     """Readings of a round that the history could not keep, with what it kept before."""
 
     samples: Sequence[Sample]
-    history: History
 
     def latest(self, metric: MetricName) -> Mapping[Labels, float]:
         """Return the values of the round."""
         return {item.labels: item.value for item in self.samples if item.metric == metric}
-
-    def over(
-        self, metric: MetricName, since: datetime, until: datetime, *, only: Only = every
-    ) -> Mapping[Labels, Stretch]:
-        """Return what each series did, as far as it was kept.
-
-        Raises:
-            HistoryReadError: the file is damaged.
-        """
-        return HistoryReadings(self.history).over(metric, since, until, only=only)
 
 
 def matches(labels: Labels, where: Labels) -> bool:
