@@ -8,6 +8,8 @@ from uuid import uuid4
 
 from confluent_kafka import Producer
 
+from support.topic_contents import await_commits
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
@@ -63,6 +65,7 @@ def send_aborted(
         client.produce(topic, value, partition=partition)
     client.flush(30)
     client.abort_transaction(30)
+    await_commits(connection, topic)
 
 
 def fill(connection: Connection, topic: TopicName, count: int) -> None:

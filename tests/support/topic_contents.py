@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from penstock.kafka import Admin, Isolation, partitions_to_read
+from penstock.kafka import Admin, Connection, Isolation, partitions_to_read
 from penstock.kafka.offsets import end_offsets
 from penstock.names import TopicName
-from support.waiting import eventually
-
-if TYPE_CHECKING:
-    from penstock.kafka import Connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +27,12 @@ class Stored:
 def topic_contents(
     bootstrap: str, topic: str, *, isolation: str = "read_committed"
 ) -> list[Stored]:
-    """Return all records of `topic` by partition and offset."""
+    """Return all records of `topic` by partition and offset.
+
+    What was committed just now is there: for transactions that are open it waits a while.
+    """
+    if isolation == "read_committed":
+        _let_transactions_end(Connection(bootstrap=bootstrap), TopicName(topic))
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -56,14 +57,24 @@ def await_commits(connection: Connection, topic: str) -> None:
 
     A commit is done when Kafka has decided on it; readers are told a moment later.
     """
+    assert _let_transactions_end(connection, TopicName(topic), within_seconds=20)
 
-    def is_settled() -> bool:
-        with Admin(connection) as admin:
-            places = partitions_to_read(admin, [TopicName(topic)])
-            ends = [end_offsets(admin, places, isolation=item) for item in Isolation]
-        return all(item == ends[0] for item in ends)
 
-    eventually(is_settled, within_seconds=20)
+def _let_transactions_end(
+    connection: Connection, topic: TopicName, *, within_seconds: float = 5
+) -> bool:
+    """Wait for the end of transactions that are open now; return whether all of them ended."""
+    deadline = time.monotonic() + within_seconds
+    with Admin(connection) as admin:
+        places = partitions_to_read(admin, [topic])
+        ends = end_offsets(admin, places, isolation=Isolation.READ_UNCOMMITTED)
+        while True:
+            stable = end_offsets(admin, places, isolation=Isolation.READ_COMMITTED)
+            if all(stable[place] >= end for place, end in ends.items()):
+                return True
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
 
 
 def values_by_partition(bootstrap: str, topic: str) -> dict[int, list[bytes | None]]:

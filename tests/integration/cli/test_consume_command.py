@@ -24,7 +24,7 @@ from penstock.kafka import (
 from penstock.names import GroupId, Partition, TopicName
 from support.commands import PENSTOCK, Penstock
 from support.in_process import PenstockInProcess
-from support.topic_contents import topic_contents
+from support.topic_contents import await_commits, topic_contents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -315,6 +315,7 @@ def transact(
         producer.commit_transaction(20)
     else:
         producer.abort_transaction(20)
+    await_commits(connection, topic)
 
 
 def test_a_timeout_ends_following_when_nothing_comes(

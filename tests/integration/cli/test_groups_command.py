@@ -10,6 +10,7 @@ from penstock.names import GroupId, TopicName
 from support.commands import Penstock
 from support.groups import commit, delete_records_before, joined, new_group, produce
 from support.in_process import PenstockInProcess
+from support.topic_contents import await_commits
 
 
 @pytest.fixture
@@ -132,6 +133,7 @@ def test_describe_says_what_of_the_lag_is_behind_an_open_transaction(
     text = penstock("groups", "describe", group).stdout
     [found] = penstock("groups", "describe", group, "--json").json
     producer.commit_transaction(20)
+    await_commits(connection, topic)
     [after] = penstock("groups", "describe", group, "--json").json
 
     assert text.splitlines()[-3:-1] == [

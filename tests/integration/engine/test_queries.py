@@ -19,6 +19,7 @@ from penstock.engine.events import DeadLettersWritten, FlowStarted
 from penstock.kafka import topic_ends
 from penstock.monitoring.lag import partition_lags
 from penstock.pipeline import Continuously, Delivery, Json, OutputMode
+from support.topic_contents import await_commits
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def test_a_flow_that_has_read_all_of_a_transactional_topic_has_no_lag(lab: FlowL
     read = [row["word"] for row in lab.rows(words)]
     ends, position = topic_ends(lab.admin, [lines.kafka_name]), lab.batches()[-1].sources[0].end
     producer.commit_transaction(30)
+    await_commits(lab.kafka.connection, lines.kafka_name)
     lab.run(copy, lines, into=words)
     later = lab.batches()[-1].sources[0].end
 

@@ -33,6 +33,7 @@ from penstock.local.cluster import KafkaCluster
 from penstock.names import Offset, Partition, TopicName
 from penstock.settings import ClusterSettings
 from support.numbers import numbers_of, read_numbers, write_numbers
+from support.topic_contents import await_commits
 from support.waiting import eventually
 
 MANUAL = Manual()
@@ -282,6 +283,7 @@ def test_offsets_of_a_transaction_marker_leave_no_lag(
     for number in (30, 31, 32):
         producer.produce(readers.topic, str(number))
     producer.commit_transaction(10)
+    await_commits(connection, readers.topic)
 
     with readers.open(Automatic()) as consumer:
         numbers = numbers_of(consumer.read_to_end())

@@ -20,6 +20,7 @@ from penstock.names import FlowName, Offset, TopicName
 from support.groups import delete_records_before
 from support.pipeline_events import DETECT
 from support.producing import Sent, send
+from support.topic_contents import await_commits
 from support.watched import LATER, WRITTEN, Watched, partition_of, written_after
 
 COUNT = FlowName("count")
@@ -143,6 +144,7 @@ def test_an_open_transaction_shows_as_lag_although_the_flow_can_read_no_further(
     (young,) = watched.look()
     (older,) = watched.look()
     producer.commit_transaction(20)
+    await_commits(connection, topic)
     # The record and the marker of its transaction have been read.
     watched.read(topic, 2, 0, 0)
 
@@ -181,6 +183,7 @@ def test_where_only_the_marker_of_a_transaction_is_left_nothing_waits(
     producer.begin_transaction()
     producer.produce(topic, "x", partition=0, timestamp=int(WRITTEN.timestamp() * 1000))
     producer.commit_transaction(20)
+    await_commits(connection, topic)
     watched.read(topic, 1, 0, 0)
 
     assert [(lag.records, lag.seconds) for lag in watched.look()] == [(1, 0.0)]
