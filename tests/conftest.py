@@ -1,5 +1,6 @@
 """Fixtures of all tiers: real brokers and a real Spark, started as the commands start them."""
 
+import signal
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
+from penstock.control import asking
 from penstock.engine import SparkDriver
 from penstock.kafka import Connection
 from penstock.local.cluster import KafkaCluster
@@ -20,6 +22,10 @@ __all__ = ["postgres", "postgres_dsn", "spark_driver"]  # fixtures that are defi
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ours")
+
+# A script that starts tests in the background lets them ignore Ctrl-C, which some of them are about.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +52,13 @@ def connection(kafka: KafkaCluster) -> Connection:
 def topic(kafka: KafkaCluster) -> TopicName:
     """A topic nobody else uses: tests run in any order and side by side."""
     return kafka.create_topic(f"test-{uuid4().hex}", partition_count=3)
+
+
+@pytest.fixture
+def patient_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let drivers take their time to answer: two seconds are for people who wait, not for tests."""
+    monkeypatch.setattr(asking.ask, "__defaults__", (30.0,))
+    monkeypatch.setattr(asking, "_FORGET_SECONDS", 20.0)
 
 
 @pytest.fixture(scope="session")

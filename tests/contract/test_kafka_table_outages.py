@@ -79,7 +79,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_broker_restarts(
         return table.put_if("conditional", value, version=last.version if last else None)
 
     with (
-        KafkaTable.open(kafka.connection, topic) as table,
+        KafkaTable.open(kafka.connection, topic, timeout_seconds=120) as table,
         KafkaTable.open(
             kafka.connection, topic, on_change=lambda key, entry: told.append((key, entry))
         ) as follower,
@@ -95,7 +95,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_broker_restarts(
             writer.await_progress()
             writer.stopping.set()
             writer.thread.join()
-        follower.refresh(30)
+        follower.refresh(60)
         shown = follower.snapshot()
         eventually(lambda: ("plain", plain.acknowledged[-1]) in told, within_seconds=20)
         eventually(lambda: ("conditional", conditional.acknowledged[-1]) in told, within_seconds=20)

@@ -85,7 +85,10 @@ def joined(
 
 def _all_assigned(consumers: list[Consumer]) -> bool:
     for consumer in consumers:
-        consumer.poll(0.05)
+        message = consumer.poll(0.05)
+        if message is not None and message.error() is None:  # it is for the test
+            place = TopicPartition(message.topic(), message.partition(), message.offset())
+            consumer.seek(place)
     return all(consumer.assignment() for consumer in consumers)
 
 

@@ -26,10 +26,10 @@ def numbers_of(records: Iterable[Record]) -> list[int]:
     return [int(record.value or b"") for record in records]
 
 
-def read_numbers(consumer: Consumer, *, count: int, within_polls: int = 100) -> list[int]:
-    """Return the next `count` numbers; fewer when they do not come in ten seconds."""
+def read_numbers(consumer: Consumer, *, count: int) -> list[int]:
+    """Return the next `count` numbers; fewer when they do not come in a minute."""
     records: list[Record] = []
-    for _ in range(within_polls):
+    for _ in range(600):
         if len(records) == count:
             break
         record = consumer.poll(0.1)

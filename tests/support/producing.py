@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from penstock.kafka import Connection
     from penstock.names import TopicName
 
+# For topics with records of fixed days: those are older than a topic keeps them sooner or later,
+# and would go while a test looks at them.
+KEEP = {"retention.ms": "-1"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:

@@ -37,7 +37,7 @@ class RegistryProcess:
 
     def leads(self) -> bool:
         """Whether it does the writes."""
-        answer = httpx2.get(f"{self.url}/health", verify=self.verify)
+        answer = httpx2.get(f"{self.url}/health", verify=self.verify, timeout=60)
         return bool(answer.json()["leads"])
 
     def signal(self, number: signal.Signals) -> None:

@@ -11,12 +11,13 @@ import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from pydantic import SecretStr
 
@@ -31,6 +32,7 @@ from penstock.local.broker import (
 )
 from penstock.local.ports import HOST
 from penstock.settings import ClusterSettings, load_settings
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -87,6 +89,22 @@ class SecuredKafka:
         ]
         for future in client.create_acls(bindings).values():
             future.result(timeout=20)
+        for binding in bindings:
+            # The broker learns from the controller a moment later what it is to allow.
+            eventually(partial(_is_known, client, binding), within_seconds=20)
+
+
+def _is_known(client: AdminClient, binding: AclBinding) -> bool:
+    wanted = AclBindingFilter(
+        binding.restype,
+        binding.name,
+        binding.resource_pattern_type,
+        binding.principal,
+        binding.host,
+        binding.operation,
+        binding.permission_type,
+    )
+    return bool(client.describe_acls(wanted).result(timeout=20))
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from penstock.kafka import Admin, Connection, Isolation, partitions_to_read
+from penstock.kafka import Admin, Connection, Isolation, UnknownTopicError, partitions_to_read
 from penstock.kafka.offsets import end_offsets
 from penstock.names import TopicName
 
@@ -32,7 +33,9 @@ def topic_contents(
     What was committed just now is there: for transactions that are open it waits a while.
     """
     if isolation == "read_committed":
-        _let_transactions_end(Connection(bootstrap=bootstrap), TopicName(topic))
+        # A topic that is not there yet is asked for below.
+        with suppress(UnknownTopicError):
+            _let_transactions_end(Connection(bootstrap=bootstrap), TopicName(topic))
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from penstock.engine.events import BatchFinished
     from penstock.kafka import Connection, GroupDescription
 
-# Whole milliseconds, as Kafka keeps them; the past, as brokers refuse far futures.
-WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
+# Whole milliseconds, as Kafka keeps them; the past, as brokers refuse far futures, but not a past
+# from before the retention of topics: records would go while a test looks at them.
+WRITTEN = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 LATER = WRITTEN + timedelta(minutes=10)
 
 

@@ -24,6 +24,7 @@ from penstock.kafka import (
 from penstock.names import GroupId, Partition, TopicName
 from support.commands import PENSTOCK, Penstock
 from support.in_process import PenstockInProcess
+from support.producing import KEEP
 from support.topic_contents import await_commits, topic_contents
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from penstock.local.cluster import KafkaCluster
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-# Records of a fixed day are older than a week sooner or later, and would be deleted.
-KEEP = {"retention.ms": "-1"}
 
 
 @pytest.fixture
@@ -321,7 +320,7 @@ def transact(
 def test_a_timeout_ends_following_when_nothing_comes(
     penstock: PenstockInProcess, numbers: TopicName
 ) -> None:
-    done = penstock("consume", numbers, "--last", "2", "--follow", "--timeout", "300ms")
+    done = penstock("consume", numbers, "--last", "2", "--follow", "--timeout", "3s")
     assert (done.status, found(done.stdout)) == (0, [10, 11])
     assert done.stderr == "2 records; nothing more came in time\n"
 

@@ -138,7 +138,7 @@ def test_a_driver_that_does_not_answer_is_told_within_seconds(
     done = penstock("pause", name)
 
     assert (done.status, done.stderr[:16]) == (1, "error[PEN-230]: ")
-    assert time.monotonic() - before < 8  # two to answer, the rest for a busy machine
+    assert time.monotonic() - before < 30  # two to answer, the rest for a busy machine
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from support.commands import PENSTOCK, Outcome
 from support.in_process import PenstockInProcess
-from support.producing import Sent, send
+from support.producing import KEEP, Sent, send
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -325,10 +325,11 @@ def test_a_purge_shows_what_goes_and_needs_consent(
 
 
 def test_a_purge_by_time_keeps_later_records(
-    penstock: PenstockInProcess, connection: Connection, topic: TopicName
+    penstock: PenstockInProcess, kafka: KafkaCluster
 ) -> None:
+    topic = kafka.create_topic(new_name(), partition_count=3, config=KEEP)
     moments = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)]
-    send(connection, topic, [Sent(partition=2, timestamp=moment) for moment in moments])
+    send(kafka.connection, topic, [Sent(partition=2, timestamp=moment) for moment in moments])
 
     done = penstock("topics", "purge", topic, "--before-time", "2026-01-03T00:00:00Z", "--yes")
 
@@ -344,7 +345,7 @@ def test_a_compacted_topic_is_not_purged(penstock: PenstockInProcess, kafka: Kaf
 
 
 def test_unused_topics_are_listed(penstock: PenstockInProcess, kafka: KafkaCluster) -> None:
-    old, empty = kafka.create_topic(new_name()), kafka.create_topic(new_name())
+    old, empty = (kafka.create_topic(new_name(), config=KEEP) for _ in range(2))
     send(kafka.connection, old, [Sent(timestamp=datetime(2026, 1, 1, tzinfo=UTC))])
 
     rows = lines(penstock("topics", "unused", "--days", "30"))

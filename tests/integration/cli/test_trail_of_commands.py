@@ -254,6 +254,7 @@ def test_configs_of_brokers_are_on_the_trail(terminal: Terminal) -> None:
     ]
 
 
+@pytest.mark.usefixtures("patient_commands")
 def test_what_a_driver_answers_is_on_the_trail(terminal: Terminal, connection: Connection) -> None:
     name = _told(connection, PipelineState.RUNNING)
 
@@ -284,6 +285,7 @@ def test_what_a_driver_answers_is_on_the_trail(terminal: Terminal, connection: C
     ]
 
 
+@pytest.mark.usefixtures("patient_commands")
 def test_a_stop_is_on_the_trail_before_its_end_is_waited_for(
     terminal: Terminal, connection: Connection
 ) -> None:

@@ -159,8 +159,9 @@ def test_a_partition_without_a_leader_is_retriable(three_brokers: KafkaCluster) 
         f"alone-{uuid4().hex}", partition_count=PARTITIONS, replication_factor=1
     )
     owner = BrokerId(leaders(three_brokers, topic)[0])
-    with Producer(three_brokers.bootstrap, delivery_timeout_seconds=2) as producer:
+    with Producer(three_brokers.bootstrap) as producer:
         assert producer.send_and_wait(topic, "before", partition=0).offset == 0
+    with Producer(three_brokers.bootstrap, delivery_timeout_seconds=2) as producer:
         three_brokers.kill(owner)
         with pytest.raises(RetriableDeliveryError, match="did not acknowledge it within 2 s"):
             producer.send_and_wait(topic, "meanwhile", partition=0)

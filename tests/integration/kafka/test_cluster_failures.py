@@ -5,9 +5,9 @@ import pytest
 from penstock.kafka import (
     Admin,
     ClusterDescription,
+    ClusterError,
     Isolation,
     ReplicaAssignment,
-    RequestTimedOutError,
     TooFewBrokersError,
     TopicPartition,
     create_topic,
@@ -109,6 +109,6 @@ def state(admin: Admin) -> tuple[int, int, int] | None:
     """Brokers, under-replicated and offline partitions; None while a request gets no answer."""
     try:
         cluster: ClusterDescription = describe_cluster(admin)
-    except RequestTimedOutError:
+    except ClusterError:
         return None
     return len(cluster.brokers), cluster.under_replicated_count, cluster.offline_count

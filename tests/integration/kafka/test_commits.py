@@ -300,7 +300,12 @@ def test_a_commit_waits_for_a_broker_that_hangs(kafka: KafkaCluster, readers: Re
             consumer.commit_async(lambda _offsets, fault: reports.append(fault))
             consumer.poll(0.5)
             before = list(reports)
-        eventually(lambda: consumer.poll(0.05) and reports, within_seconds=20)
+
+        def has_answered() -> bool:
+            consumer.poll(0.05)
+            return bool(reports)
+
+        eventually(has_answered, within_seconds=20)
 
     assert (before, reports, readers.committed()) == ([], [None], 10)
 
@@ -308,7 +313,7 @@ def test_a_commit_waits_for_a_broker_that_hangs(kafka: KafkaCluster, readers: Re
 def test_closing_while_the_broker_hangs_takes_no_longer_than_a_request(
     kafka: KafkaCluster, readers: Readers
 ) -> None:
-    patience = ClusterSettings(request_timeout_seconds=1)
+    patience = ClusterSettings(request_timeout_seconds=3)
     readers.connection = Connection(bootstrap=kafka.bootstrap, security=patience)
     consumer = readers.open(Automatic())
     read_numbers(consumer, count=10)
@@ -318,6 +323,6 @@ def test_closing_while_the_broker_hangs_takes_no_longer_than_a_request(
             consumer.close()
         seconds = time.monotonic() - began
 
-    assert seconds < 10
+    assert seconds < 30
     with pytest.raises(ConsumerClosedError):
         consumer.poll(0)

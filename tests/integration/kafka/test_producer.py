@@ -3,7 +3,7 @@ from __future__ import annotations
 import gc
 import random
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from penstock.names import TopicName
 
 NOWHERE = "127.0.0.1:1"
-MOMENT = datetime(2026, 5, 1, 12, 0, 0, 250000, tzinfo=UTC)
+# Records from longer ago than a topic keeps them would go while a test looks at them.
+MOMENT = datetime.now(UTC).replace(microsecond=250_000) - timedelta(hours=1)
 
 
 @pytest.fixture
@@ -97,9 +98,15 @@ def test_sending_and_waiting_tells_where_the_record_stands(
             key=b"k",
             value=b"one",
             headers=(("a", b"1"), ("a", None)),
-            timestamp_ms=1777636800250,
+            timestamp_ms=round(MOMENT.timestamp() * 1000),
         ),
-        Stored(partition=2, offset=1, key=b"k", value=None, timestamp_ms=1777636800250),
+        Stored(
+            partition=2,
+            offset=1,
+            key=b"k",
+            value=None,
+            timestamp_ms=round(MOMENT.timestamp() * 1000),
+        ),
     ]
 
 

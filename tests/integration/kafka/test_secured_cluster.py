@@ -261,7 +261,7 @@ def test_a_producer_with_a_wrong_password_tells_it_when_time_is_over(
     connection = secured.connection(User.ALICE, password=WRONG)
 
     with (
-        Producer(connection, delivery_timeout_seconds=2) as producer,
+        Producer(connection, delivery_timeout_seconds=6) as producer,
         pytest.raises(DeliveryError) as caught,
     ):
         producer.send_and_wait("any", "one")

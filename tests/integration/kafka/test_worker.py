@@ -295,8 +295,9 @@ def test_health_is_served_while_the_worker_lives(
         if record.value == b"2":
             assert release.wait(30)
 
-    send(connection, single, ["0", "1", "2"])
     with Running(bill, connection, health_port=0):
+        eventually(lambda: bill.health().partitions, within_seconds=30)
+        send(connection, single, ["0", "1", "2"])
         eventually(lambda: bill.health().handled == 2, within_seconds=30)
         status, body = get(f"http://127.0.0.1:{bill.health_port}/health")
         release.set()

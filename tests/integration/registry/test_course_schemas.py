@@ -88,13 +88,14 @@ def test_a_plain_string_added_to_the_user_registration_is_refused(
             f"{registry_url}/subjects/{subject}/versions",
             json={"schema": json.dumps(changed), "schemaType": SchemaType.AVRO},
             headers={"Content-Type": CONTENT_TYPE},
+            timeout=60,
         )
 
     refused = add(phone)
     assert (refused.status_code, refused.json()["error_code"]) == (409, 409)
     assert "READER_FIELD_MISSING_DEFAULT_VALUE" in refused.json()["message"]
     assert add(phone | {"default": ""}).status_code == 200
-    versions = httpx2.get(f"{registry_url}/subjects/{subject}/versions").json()
+    versions = httpx2.get(f"{registry_url}/subjects/{subject}/versions", timeout=60).json()
     assert versions == [1, 2]
 
 

@@ -73,7 +73,7 @@ def test_no_id_is_given_twice_and_nothing_that_was_answered_is_lost(kafka: Kafka
     assert stored_ids(kafka, topic) == registrations.ids
     with running_registry(kafka.bootstrap, topic) as later:
         found = [
-            httpx2.get(f"{later.url}/subjects/s{number}/versions/1").json()["id"]
+            httpx2.get(f"{later.url}/subjects/s{number}/versions/1", timeout=60).json()["id"]
             for number in range(0, COUNT, 50)
         ]
     assert found == [registrations.ids[number] for number in range(0, COUNT, 50)]

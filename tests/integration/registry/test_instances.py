@@ -10,6 +10,9 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from penstock.kafka import Admin
+from penstock.kafka.groups.description import members_of
+from penstock.names import GroupId
 from support.raw_records import RawRecord, send_raw
 from support.registries import RegistryProcess, running_registry, two_registries
 from support.topic_contents import topic_contents
@@ -39,7 +42,7 @@ def register(registry: RegistryProcess, subject: str, schema: str) -> int:
 
 
 def subjects(registry: RegistryProcess) -> list[str]:
-    found: list[str] = httpx2.get(f"{registry.url}/subjects").json()
+    found: list[str] = httpx2.get(f"{registry.url}/subjects", timeout=PATIENT).json()
     return sorted(found)
 
 
@@ -58,10 +61,16 @@ def test_a_follower_forwards_writes_and_shows_them_at_once(
         assert (refused.status_code, refused.json()["error_code"]) == (404, 40404)
         # Whoever does not lead and was asked by another instance does not ask on.
         answer = httpx2.put(
-            f"{follower.url}/config", json={"compatibility": "FULL"}, headers={"X-Forward": "false"}
+            f"{follower.url}/config",
+            json={"compatibility": "FULL"},
+            headers={"X-Forward": "false"},
+            timeout=PATIENT,
         )
         assert (answer.status_code, answer.json()["error_code"]) == (500, 50004)
-        told = [httpx2.get(f"{each.url}/metrics").text.splitlines() for each in (leader, follower)]
+        told = [
+            httpx2.get(f"{each.url}/metrics", timeout=PATIENT).text.splitlines()
+            for each in (leader, follower)
+        ]
 
     assert ["penstock_registry_leads 1.0" in lines for lines in told] == [True, False]
     assert ["penstock_registry_subjects 9.0" in lines for lines in told] == [True, True]
@@ -76,7 +85,11 @@ def test_a_leader_that_stops_in_good_order_is_followed_at_once(
         first = register(leader, "s1", avro("One"))
         leader.signal(signal.SIGTERM)
         assert leader.ended() == (0, "")
-        eventually(follower.leads, within_seconds=5.5)  # a dead one would be missed for six
+        with Admin(kafka.connection) as admin:
+            group = GroupId(f"penstock-registry:{schemas_topic}")
+            # It has left: a dead one would be missed for six seconds.
+            eventually(lambda: len(members_of(admin, group)) == 1, within_seconds=5)
+        eventually(follower.leads, within_seconds=30)
         assert register(follower, "s2", avro("Two")) == first + 1
 
 
@@ -122,8 +135,8 @@ def test_a_topic_that_confluent_has_written_is_served_in_place(
     send_raw(kafka.connection, schemas_topic, [RawRecord(key=k, value=v) for k, v in written])
 
     with running_registry(kafka.bootstrap, schemas_topic) as registry:
-        found = httpx2.get(f"{registry.url}/schemas/ids/7").json()
-        config = httpx2.get(f"{registry.url}/config/orders-value").json()
+        found = httpx2.get(f"{registry.url}/schemas/ids/7", timeout=PATIENT).json()
+        config = httpx2.get(f"{registry.url}/config/orders-value", timeout=PATIENT).json()
         again = register(registry, "orders-value", text)
         fresh = register(registry, "customers-value", avro("Two"))
 
@@ -145,4 +158,6 @@ def test_a_restarted_registry_has_everything(kafka: KafkaCluster, schemas_topic:
         assert registry.ended()[0] == 0
     with running_registry(kafka.bootstrap, schemas_topic) as registry:
         assert subjects(registry) == ["s1"]
-        assert httpx2.get(f"{registry.url}/config").json() == {"compatibilityLevel": "NONE"}
+        assert httpx2.get(f"{registry.url}/config", timeout=PATIENT).json() == {
+            "compatibilityLevel": "NONE"
+        }

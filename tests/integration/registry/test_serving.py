@@ -153,7 +153,9 @@ def test_a_broker_that_restarts_is_waited_for(
         url = f"{registry.url}/subjects/s/versions"
         assert httpx2.post(url, json={"schema": '"string"'}, timeout=60).json()["id"] == 1
         kafka_to_restart.kill(broker)
-        assert httpx2.get(f"{registry.url}/schemas/ids/1").json()["schema"] == '"string"'
+        assert (
+            httpx2.get(f"{registry.url}/schemas/ids/1", timeout=60).json()["schema"] == '"string"'
+        )
         kafka_to_restart.start_broker(broker)
         kafka_to_restart.await_ready()
 
