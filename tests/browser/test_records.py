@@ -148,6 +148,7 @@ def test_the_command_is_copied(window: Window, orders: TopicName) -> None:
     window.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     window.open(f"/topics/{orders}/records?start=oldest&where=$.order>7")
 
+    window.stop_time()
     window.page.click("[data-copy=same]")
     window.page.locator("[data-copy=same]", has_text="Copied").wait_for()
 
@@ -195,6 +196,7 @@ def test_without_scripts_a_search_goes_on_page_by_page(
             if page.locator("#records tr").count():
                 break
             page.click("#search-on")
+            page.wait_for_load_state()
         assert page.locator("#records tr").count() == 1
     finally:
         context.close()
@@ -207,6 +209,7 @@ def test_keys_lead_from_the_search_to_a_record_and_back(window: Window, hostile:
     window.page.keyboard.type('"n": 7')
     window.press("Enter")
     window.page.wait_for_url("**text=**")
+    window.page.locator("#records a").first.wait_for()
     window.tab_to("#records a")
     window.press("Enter")
     window.page.wait_for_url("**/records/0/7")

@@ -92,7 +92,7 @@ def act(console: TestClient, path: str, **fields: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("project", "patient_commands")
 def test_the_console_shows_the_fraud_example_and_operates_it(
     connection: Connection, tmp_path: Path
 ) -> None:

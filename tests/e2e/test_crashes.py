@@ -15,7 +15,7 @@ import pytest
 
 from penstock.local.cluster import KafkaCluster
 from support.commands import Penstock
-from support.crash_harness.drivers import Failpoints
+from support.crash_harness.drivers import Failpoints, is_java
 from support.crashes import (
     BY_CHANCE,
     FLOWS,
@@ -130,5 +130,5 @@ def test_a_dead_letter_is_there_once_whoever_dies_while_it_is_written(tmp_path: 
 def note_driver(points: Failpoints, run: Run) -> None:
     """Tell failpoints whom `kill driver` means: the driver, and its JVM before it."""
     below = psutil.Process(run.process.pid).children(recursive=True)
-    pids = [*(item.pid for item in below if item.name() == "java"), run.process.pid]
+    pids = [*(item.pid for item in below if is_java(item)), run.process.pid]
     (points.folder / "driver.json").write_text(json.dumps(pids))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
 
 
 class Shop:
-    """A project that is started as a detached pipeline."""
+    """A project that is started as a detached pipeline.
+
+    Its verbs wait for answers of its driver, which is one of many programs here, and ask again when
+    it was too busy: it has not carried them out then.
+    """
 
     def __init__(self, project: Project) -> None:
         self.project, self.name = project, project.prefix
@@ -42,7 +48,12 @@ class Shop:
     def __call__(self, verb: str, *arguments: str) -> Outcome:
         """Call a verb in this process: a driver hears nothing of the difference."""
         penstock = self.project.penstock
-        return PenstockInProcess(penstock.folder, penstock.environment)(verb, self.name, *arguments)
+        command = PenstockInProcess(penstock.folder, penstock.environment)
+        deadline = time.monotonic() + LONG
+        while True:
+            outcome = command(verb, self.name, *arguments)
+            if "[PEN-238]" not in outcome.stderr or time.monotonic() > deadline:
+                return outcome
 
     def start(self) -> Outcome:
         return self.project.penstock("start", timeout_seconds=2 * LONG)
@@ -83,7 +94,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(kafka: KafkaCluster, tmp_path: Path) -> Iterator[Shop]:
+def shop(kafka: KafkaCluster, tmp_path: Path, patient_commands: None) -> Iterator[Shop]:  # noqa: ARG001 - drivers have time to answer
     environment = {
         "PENSTOCK_PLATFORM_DATA_DIR": str(tmp_path / "data"),
         "PENSTOCK_BOOTSTRAP": kafka.bootstrap,
@@ -108,7 +119,7 @@ def test_the_life_of_a_detached_pipeline(shop: Shop, connection: Connection) -> 
     ends = {start.wait(timeout=2 * LONG): start.communicate() for start in starts}
     assert sorted(ends) == [0, 2], ends
     assert ends[2][1].startswith("error[PEN-241]: ")
-    assert shop.listed()["state"] == "running"
+    eventually(lambda: shop.listed()["state"] == "running", within_seconds=LONG)
     shop.order(connection, range(20))
     shop.await_even(range(20))
 
@@ -143,7 +154,8 @@ def test_a_driver_that_dies_comes_back_and_one_that_is_frozen_is_killed(
 ) -> None:
     started = shop.start()
     assert started.status == 0, started.stderr
-    assert started.stdout.startswith(f"`{shop.name}` is running: keep_even, keep_tens\n")
+    # It is starting until its driver has told more than the first flow.
+    assert re.match(rf"`{shop.name}` is (running|starting): keep_even, keep_tens\n", started.stdout)
     first = shop.show()
 
     os.kill(first["driver"]["pid"], signal.SIGKILL)
@@ -212,6 +224,7 @@ def test_a_keeper_that_is_killed_takes_the_driver_along_and_a_start_goes_on(
     assert shop("stop").status == 0
 
 
+@pytest.mark.timeout(400)
 def test_logs_follow_until_ctrl_c(shop: Shop) -> None:
     """Through a rotation of the file; nobody needs to run for that."""
     shop.folder.root.mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import psutil
@@ -12,6 +13,7 @@ import pytest
 from penstock.control import Fleet, FlowState, PipelineState
 from penstock.names import PipelineName, TopicName
 from support.commands import Penstock
+from support.crash_harness.drivers import send as send_signal
 from support.producing import Sent, send
 from support.projects_to_run import CHAIN, LONG, Project
 from support.waiting import eventually
@@ -56,7 +58,9 @@ def shown(fleet: Fleet, project: Project) -> PipelineView:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    with suppress(psutil.Error):  # it ended in between
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 @pytest.mark.long
@@ -67,7 +71,7 @@ def test_a_second_run_is_refused_a_killed_one_is_lost_and_the_next_takes_over(
         run.await_event("flow_started", flow="keep_even")
         order(connection, project, range(100))
         eventually(lambda: project.has("even", set(range(0, 100, 2))), within_seconds=LONG)
-        eventually(lambda: shown(fleet, project).state is PipelineState.RUNNING, within_seconds=15)
+        eventually(lambda: shown(fleet, project).state is PipelineState.RUNNING, within_seconds=60)
         running = shown(fleet, project)
 
         began = time.monotonic()
@@ -78,7 +82,7 @@ def test_a_second_run_is_refused_a_killed_one_is_lost_and_the_next_takes_over(
         children = psutil.Process(run.process.pid).children(recursive=True)
         run.process.kill()
         killed = time.monotonic()
-        eventually(lambda: shown(fleet, project).state is PipelineState.LOST, within_seconds=20)
+        eventually(lambda: shown(fleet, project).state is PipelineState.LOST, within_seconds=60)
         lost_after = time.monotonic() - killed
     eventually(lambda: not any(is_alive(child) for child in children), within_seconds=30)
     rest = project.run("--once")
@@ -96,10 +100,10 @@ def test_a_second_run_is_refused_a_killed_one_is_lost_and_the_next_takes_over(
         second.stderr
     )
     assert f"hint: `penstock stop {project.prefix}` stops it" in second.stderr
-    assert (second.stdout, refused_after < 30) == ("", True)
+    assert (second.stdout, refused_after < 90) == ("", True)
     assert (still.state, still.driver) == (PipelineState.RUNNING, running.driver)
 
-    assert lost_after < 15
+    assert lost_after < 45
     assert rest.status == 0, rest.stderr
     assert "waiting for process" not in rest.stderr
     assert (ended.state, ended.why) == (PipelineState.STOPPED, "all flows have finished")
@@ -123,13 +127,13 @@ def test_a_frozen_driver_is_taken_over_and_writes_nothing_when_it_wakes_up(
         driver = psutil.Process(run.process.pid)
         frozen = [driver, *driver.children(recursive=True)]
         for process in frozen:
-            process.send_signal(signal.SIGSTOP)
+            send_signal(process, signal.SIGSTOP)
         order(connection, project, range(100, 200))
 
         rest = project.run("--once")
         taken_over = shown(fleet, project)
         for process in frozen:
-            process.send_signal(signal.SIGCONT)
+            send_signal(process, signal.SIGCONT)
         status = run.process.wait(timeout=LONG)
         last = run.events[-1]
         eventually(lambda: not any(is_alive(child) for child in frozen[1:]), within_seconds=30)

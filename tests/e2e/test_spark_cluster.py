@@ -96,7 +96,11 @@ def test_a_pipeline_with_python_functions_runs_on_its_executors(
     assert done.status == 0, done.stderr
     found = {item["id"]: (item["price"], item["unit"]) for item in project.values("priced")}
     assert found == {number: (10 * number - 3, f"box {number % 3}") for number in range(40)}
-    assert [app["name"] for app in platform.cluster()["completedapps"]] == [project.prefix]
+
+    def completed() -> list[str]:
+        return [app["name"] for app in platform.cluster().get("completedapps", [])]
+
+    eventually(lambda: completed() == [project.prefix], within_seconds=60)
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
+from penstock.local.ports import free_ports
 from penstock.settings import MailDelivery, WebhookDelivery
 
 if TYPE_CHECKING:
@@ -156,9 +157,10 @@ def mailbox(password: str | None = None) -> Iterator[Mailbox]:
     controller = Controller(
         box,
         hostname=LOCALHOST,
-        port=_free_port(),
+        port=free_ports(1)[0],
         authenticator=authenticate if password else None,
         auth_require_tls=False,
+        ready_timeout=60,
     )
     controller.start()
     box.port = controller.port
@@ -166,11 +168,3 @@ def mailbox(password: str | None = None) -> Iterator[Mailbox]:
         yield box
     finally:
         controller.stop()
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.create_server((LOCALHOST, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

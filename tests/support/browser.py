@@ -104,10 +104,12 @@ class Window:
             else:
                 place.fill(text)
         self.page.click("main form.fields button.primary")
+        self.page.wait_for_load_state()
 
     def confirm(self, button: str) -> str:
         """Say yes to a question; return what the page that follows says was done."""
         self.page.click(f"main button:text-is('{button}')")
+        self.page.wait_for_load_state()
         return self.text(".notice.done")
 
     def text(self, selector: str) -> str:
@@ -133,6 +135,10 @@ class Window:
             "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
         return wider
+
+    def stop_time(self) -> None:
+        """Let the page do nothing later: some words it shows for a moment only."""
+        self.page.evaluate("() => { window.setTimeout = () => 0; }")
 
     def violations(self) -> list[str]:
         """Return what axe-core has to say about the accessibility of the page."""

@@ -37,7 +37,7 @@ class Penstock:
     folder: Path
     environment: Mapping[str, str]
 
-    def __call__(self, *arguments: str, timeout_seconds: float = 60, stdin: str = "") -> Outcome:
+    def __call__(self, *arguments: str, timeout_seconds: float = 170, stdin: str = "") -> Outcome:
         done = subprocess.run(
             [PENSTOCK, *arguments],
             cwd=self.folder,

@@ -143,6 +143,7 @@ class DeclarativeLab:
     def close(self) -> None:
         """End what runs beside the flows."""
         self.worker.close()
+        self.history.close(1)
         self.admin.forget()
 
 

@@ -87,8 +87,8 @@ def _all_assigned(consumers: list[Consumer]) -> bool:
     for consumer in consumers:
         message = consumer.poll(0.05)
         if message is not None and message.error() is None:  # it is for the test
-            place = TopicPartition(message.topic(), message.partition(), message.offset())
-            consumer.seek(place)
+            place = message.topic() or "", message.partition() or 0, message.offset() or 0
+            consumer.seek(TopicPartition(*place))
     return all(consumer.assignment() for consumer in consumers)
 
 

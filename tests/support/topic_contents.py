@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from penstock.kafka import Admin, Connection, Isolation, UnknownTopicError, partitions_to_read
-from penstock.kafka.offsets import end_offsets
+from penstock.kafka import (
+    Admin,
+    Connection,
+    UnknownTopicError,
+    await_transactions,
+    partitions_to_read,
+)
 from penstock.names import TopicName
 
 
@@ -34,8 +38,8 @@ def topic_contents(
     """
     if isolation == "read_committed":
         # A topic that is not there yet is asked for below.
-        with suppress(UnknownTopicError):
-            _let_transactions_end(Connection(bootstrap=bootstrap), TopicName(topic))
+        with suppress(UnknownTopicError), Admin(Connection(bootstrap=bootstrap)) as admin:
+            await_transactions(admin, partitions_to_read(admin, [TopicName(topic)]))
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -60,24 +64,9 @@ def await_commits(connection: Connection, topic: str) -> None:
 
     A commit is done when Kafka has decided on it; readers are told a moment later.
     """
-    assert _let_transactions_end(connection, TopicName(topic), within_seconds=20)
-
-
-def _let_transactions_end(
-    connection: Connection, topic: TopicName, *, within_seconds: float = 5
-) -> bool:
-    """Wait for the end of transactions that are open now; return whether all of them ended."""
-    deadline = time.monotonic() + within_seconds
     with Admin(connection) as admin:
-        places = partitions_to_read(admin, [topic])
-        ends = end_offsets(admin, places, isolation=Isolation.READ_UNCOMMITTED)
-        while True:
-            stable = end_offsets(admin, places, isolation=Isolation.READ_COMMITTED)
-            if all(stable[place] >= end for place, end in ends.items()):
-                return True
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.05)
+        places = partitions_to_read(admin, [TopicName(topic)])
+        assert await_transactions(admin, places, within_seconds=20)
 
 
 def values_by_partition(bootstrap: str, topic: str) -> dict[int, list[bytes | None]]:

@@ -20,7 +20,13 @@ from penstock.engine.file_source import file_batch
 from penstock.engine.reading import Reader, SourceOptions, apply_flow, apply_view
 from penstock.engine.writing import write_batch
 from penstock.errors import Origin, UsageError
-from penstock.kafka import Isolation, TopicPartition, partitions_to_read, starting_offsets
+from penstock.kafka import (
+    Isolation,
+    TopicPartition,
+    await_transactions,
+    partitions_to_read,
+    starting_offsets,
+)
 from penstock.names import DatasetName, FlowName, Offset
 from penstock.pipeline import Files, Lookup, Rate, Sink, Socket, Table, Topic, View
 
@@ -78,6 +84,7 @@ def ranges_between(
     for topic in topics:
         places = partitions_to_read(admin, [topic.kafka_name])
         firsts = starting_offsets(admin, places, start, isolation=Isolation.READ_COMMITTED)
+        await_transactions(admin, places)
         ends = starting_offsets(admin, places, end, isolation=Isolation.READ_COMMITTED)
         found[topic.name] = {
             place: (firsts[place], max(firsts[place], ends[place])) for place in places

@@ -73,7 +73,9 @@ from penstock.engine.second_writers import check_alone, second_writer
 from penstock.engine.spark_settings import SHUFFLE_PARTITIONS, shuffle_partitions
 from penstock.engine.used_columns import told_subjects
 from penstock.engine.writing import count_rows, start_query
+from penstock.kafka import await_transactions
 from penstock.pipeline import (
+    AvailableNow,
     DataLoss,
     Delivery,
     Files,
@@ -239,6 +241,10 @@ class FlowQuery:
         )
         states = look_at_topics(self._context.admin, self._topics)
         self._fit(states)
+        if isinstance(self._trigger, AvailableNow):
+            # The flow before it may have committed a moment ago what this one is to read.
+            places = [item for state in states.values() for item in state.ends]
+            await_transactions(self._context.admin, places)
         certificate = self._certificate()
         self._settle_losses(certificate, states)
         certificate = with_new_ids(certificate, states)

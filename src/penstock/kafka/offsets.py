@@ -113,6 +113,33 @@ def end_offsets(
     return {partition: Offset(answer.offset) for partition, answer in answers.items()}
 
 
+def await_transactions(
+    admin: Admin, partitions: Collection[TopicPartition], *, within_seconds: float = 5
+) -> bool:
+    """Wait for the end of the transactions that are open now; others are not waited for.
+
+    Kafka answers a commit before it lets readers see it: whoever reads once, up to the end, would
+    miss what was committed a moment ago.
+
+    Returns:
+        Whether all have ended within the time.
+
+    Raises:
+        UnknownTopicError: one of the topics does not exist.
+        UnknownPartitionError: one of the partitions does not exist.
+        ClusterError: another subclass, for what else went wrong.
+    """
+    deadline = time.monotonic() + within_seconds
+    ends = end_offsets(admin, partitions)
+    while True:
+        stable = end_offsets(admin, partitions, isolation=Isolation.READ_COMMITTED)
+        if all(stable[partition] >= end for partition, end in ends.items()):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+
+
 def offsets_at(
     admin: Admin,
     partitions: Collection[TopicPartition],

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 RULE, AWAY = "under-replicated-partitions", "cluster-away"
 JSON = {"Accept": "application/json"}
 SOON = 150.0
-OUTDATED = 20.0
+OUTDATED = 60.0
 """After so long a page that is open says that its figures are old: a request, on a busy machine."""
 
 
@@ -181,7 +181,7 @@ def test_a_cluster_without_any_broker_is_told_while_it_is_away_and_ends_no_other
             cluster.kill(first)
             eventually(lambda: told(hook), within_seconds=SOON)
             with followed(console, "/", within_seconds=SOON) as shown:
-                assert "[faults] \n" in next(shown)
+                next(page for page in shown if "[faults] \n" in page)
                 for broker in others:
                     cluster.kill(broker)
                 died = time.monotonic()

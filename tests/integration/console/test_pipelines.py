@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -9,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from penstock.console.access import Role, load_users, token_line
+from penstock.console.pipelines import output
 from penstock.control.commands import Pause, Stop
 from penstock.names import PipelineName
 from support.consoles import proof_in, running_console
@@ -94,8 +96,13 @@ def test_a_flow_shows_progress_failures_and_plan_and_runs_no_script(
 
 
 def test_the_last_records_of_a_flow_are_shown_and_run_no_script(
-    console: TestClient, shop: PublishedPipeline, kafka: KafkaCluster
+    console: TestClient,
+    shop: PublishedPipeline,
+    kafka: KafkaCluster,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    unhurried = replace(output._LIMITS, seconds=60.0)  # noqa: SLF001 - two seconds are for people
+    monkeypatch.setattr(output, "_LIMITS", unhurried)
     place = f"/pipelines/{shop.name}/flows/{shop.flow}/output"
     send(kafka.connection, shop.output, [Sent(value="<script>alert(2)</script>", key="k")])
     page, found = console.get(place), console.get(place, headers=JSON).json()
@@ -160,6 +167,7 @@ def act(console: TestClient, path: str, **fields: str) -> Response:
     return answer
 
 
+@pytest.mark.usefixtures("patient_commands")
 def test_a_flow_is_paused_by_its_driver_once_somebody_has_said_yes(
     console: TestClient, shop: PublishedPipeline
 ) -> None:
@@ -177,6 +185,7 @@ def test_a_flow_is_paused_by_its_driver_once_somebody_has_said_yes(
     assert shop.heard == [Pause(flow=shop.flow)]
 
 
+@pytest.mark.usefixtures("patient_commands")
 def test_a_whole_pipeline_is_told_to_stop_and_the_page_does_not_wait_for_its_end(
     console: TestClient, shop: PublishedPipeline
 ) -> None:
@@ -214,6 +223,7 @@ def test_a_log_level_of_days_is_one_that_the_command_understands(
     assert "1000000 seconds" in page
 
 
+@pytest.mark.usefixtures("patient_commands")
 def test_what_the_driver_refuses_is_told_with_its_reason(
     console: TestClient, shop: PublishedPipeline
 ) -> None:

@@ -9,6 +9,7 @@ import re
 import shlex
 import socket
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,6 +17,8 @@ import pytest
 from confluent_kafka import Producer as Client
 
 from penstock.console.access import Role, load_users, token_line
+from penstock.console.records import pages
+from penstock.console.records.browsing import page_limits
 from penstock.control.trail import Trail
 from penstock.kafka import FromBeginning, FromOffset
 from penstock.names import Offset
@@ -60,6 +63,14 @@ SCHEMAS = {
     "json-schema": ("a.json", '{"type":"object","properties":{"id":{"type":"integer"}}}'),
     "protobuf": ("a.proto", 'syntax = "proto3"; message Order { int64 id = 1; }'),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unhurried_pages() -> Iterator[None]:
+    """Pages are complete, however long that takes here; people are shown what there is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "page_limits", lambda asked: replace(page_limits(asked), seconds=60.0))
+        yield
 
 
 @pytest.fixture(scope="module")

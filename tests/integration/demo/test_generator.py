@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from threading import Event
 
-import pytest
-
 from penstock.demo import BLOCKED_OCTETS, HostWindow, Traffic, generate
 from penstock.kafka import Connection
 from penstock.names import TopicName
@@ -72,14 +70,15 @@ def test_a_record_has_its_host_as_key_and_the_moment_of_its_line_as_timestamp(
 def test_lines_come_at_the_rate_that_was_asked_for(
     connection: Connection, topic: TopicName
 ) -> None:
+    """A busy machine is late and catches up; no line comes before its time."""
+    began = datetime.now(UTC).timestamp() * 1000
     tally = generate(connection, Traffic(topic=topic, rate=500, duration_seconds=2))
 
-    records = topic_contents(connection.bootstrap, topic)
-    first = min(record.timestamp_ms for record in records)
-    quarters = Counter((record.timestamp_ms - first) // 500 for record in records)
+    moments = sorted(record.timestamp_ms for record in topic_contents(connection.bootstrap, topic))
     assert tally.sent == 1_000
-    assert tally.seconds == pytest.approx(2, abs=1)
-    assert [quarters[quarter] for quarter in range(4)] == pytest.approx([250] * 4, abs=100)
+    assert tally.seconds > 1.9
+    early = [n for n, moment in enumerate(moments) if moment - began < 2 * n - 25]
+    assert early == []
 
 
 def test_a_set_stop_ends_the_traffic_and_what_was_sent_is_counted(

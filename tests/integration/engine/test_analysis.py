@@ -393,10 +393,13 @@ def keep(lines: DataFrame) -> DataFrame:
 """,
     )
     analyze(pipeline, spark)  # the first time Java loads its classes
-    start = _processor_seconds(spark_driver)
+    spent = []
+    for _ in range(3):  # what others have begun in this JVM takes time as well
+        start = _processor_seconds(spark_driver)
+        assert analyze(pipeline, spark) == []
+        spent.append(_processor_seconds(spark_driver) - start)
 
-    assert analyze(pipeline, spark) == []
-    assert _processor_seconds(spark_driver) - start < 2
+    assert min(spent) < 2
 
 
 def _processor_seconds(driver: SparkDriver) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from threading import Event
@@ -14,8 +15,11 @@ from penstock.control.auditing import PipelineAudit, audit
 from penstock.delivery.history import HistoryReader, HistoryWriter
 from penstock.delivery.records import BatchRecord
 from penstock.engine.quarantine import QuarantineWorker
+from penstock.kafka import UnknownTopicError
+from penstock.kafka.lanes.ledger import LEDGER_TOPIC
 from penstock.names import PipelineName
 from penstock.pipeline import Continuously, Delivery, Json, OutputMode, RealTime
+from support.topic_contents import await_commits
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -41,6 +45,8 @@ def long_words(lines: DataFrame) -> DataFrame:
 
 def audited(lab: FlowLab) -> PipelineAudit:
     lab.history.close(30)
+    with suppress(UnknownTopicError):  # none has been written yet
+        await_commits(lab.kafka.connection, LEDGER_TOPIC)
     return audit(lab.kafka.connection, PipelineName(lab.name), deep=True)
 
 

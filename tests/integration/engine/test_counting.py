@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WORDS = Json("word string")
 
-pytestmark = pytest.mark.timeout(100)
+pytestmark = pytest.mark.timeout(240)
 
 
 def long_words(lines: DataFrame, more: DataFrame) -> DataFrame:

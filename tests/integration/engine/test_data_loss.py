@@ -107,6 +107,7 @@ def test_records_that_retention_removed_unread_are_refused_until_the_loss_is_all
 
 
 @pytest.mark.long
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("min_partitions", [None, 3], ids=["whole", "in ranges"])
 def test_a_half_written_batch_that_loses_records_is_finished_with_what_is_left(
     lab: FlowLab, tmp_path: Path, min_partitions: int | None
@@ -126,7 +127,7 @@ def test_a_half_written_batch_that_loses_records_is_finished_with_what_is_left(
     query.start()
     eventually(lambda: sorted(words(lab, out)) == half, within_seconds=60)
     trap.sprung.touch()
-    assert query.await_end(50)
+    assert query.await_end(110)
     assert query.failure is not None
     trap.armed.unlink()
     purge(lab, lines, 1)

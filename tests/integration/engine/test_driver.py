@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_a_process_has_one_driver_at_a_time(spark_driver: SparkDriver, tmp_path:
 def test_a_jvm_ends_by_itself_when_its_input_closes(tmp_path: Path) -> None:
     process = start_process(tmp_path)
     process.wait_for_gateway()
-    assert (process.end(within_seconds=20), process.is_alive) == (0, False)
+    assert (process.end(within_seconds=60), process.is_alive) == (0, False)
 
 
 def test_a_jvm_that_does_not_end_by_itself_is_killed(tmp_path: Path) -> None:
@@ -52,6 +53,7 @@ def test_a_jvm_that_does_not_end_by_itself_is_killed(tmp_path: Path) -> None:
     assert process.end(within_seconds=0.1) == -signal.SIGKILL
 
 
+@pytest.mark.timeout(400)
 def test_classes_come_from_the_archive_once_there_is_one(tmp_path: Path) -> None:
     """An archive of few classes is made quickly."""
     options = driver_options(tmp_path)
@@ -68,7 +70,7 @@ def test_classes_come_from_the_archive_once_there_is_one(tmp_path: Path) -> None
 
     make_later(archive, classes, first.archived)
 
-    eventually(lambda: _suffixes(archive.path.parent) == [".jsa", ".lock"], within_seconds=90)
+    eventually(lambda: _suffixes(archive.path.parent) == [".jsa", ".lock"], within_seconds=300)
     loaded = tmp_path / "loaded"
     using = (*use_options(archive, None), f"-Xlog:class+load:file={loaded}")
     _run_until_gateway(replace(first, archive_options=using), tmp_path)
@@ -166,7 +168,9 @@ def test_the_jvm_ends_when_its_python_is_killed(tmp_path: Path) -> None:
 
 
 def _runs(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    with suppress(psutil.Error):  # it ended in between
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def start_process(folder: Path, conf: dict[str, str] | None = None) -> DriverProcess:
@@ -187,4 +191,4 @@ def _suffixes(folder: Path) -> list[str]:
 def _run_until_gateway(command: DriverCommand, folder: Path) -> None:
     process = DriverProcess(command, folder / "spark.log")
     process.wait_for_gateway()
-    assert process.end(within_seconds=30) == 0
+    assert process.end(within_seconds=60) == 0

@@ -33,6 +33,7 @@ from penstock.pipeline import Delivery, Json, OutputMode
 from support.declarations import load
 from support.producing import Sent, send
 from support.spark_crashes import uncommit
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,8 +79,16 @@ def by_chance(lines: DataFrame) -> DataFrame:
 
 
 def trapped(value: str, word: str, place: str) -> str:
-    assert value != word or not Path(place).exists(), "trapped"
+    """Wait in the trap, and fail once it is sprung."""
+    while value == word and Path(place).exists():
+        assert not Path(f"{place}.sprung").exists(), "trapped"
+        time.sleep(0.05)
     return value
+
+
+def spring(trap: Path) -> None:
+    """Let whoever is in the trap, or will be, fail."""
+    trap.with_name(f"{trap.name}.sprung").touch()
 
 
 def failing_at(word: str, trap: Path) -> Callable[[DataFrame], DataFrame]:
@@ -96,7 +105,10 @@ def failing_at(word: str, trap: Path) -> Callable[[DataFrame], DataFrame]:
 def stopped_half_way(
     lab: FlowLab, trap: Path, delivery: Delivery
 ) -> tuple[Topic, Topic, Callable[[DataFrame], DataFrame], FlowQuery]:
-    """Let a batch of forty words in two partitions fail at one, as long as the trap is there."""
+    """Let a batch of forty words in two partitions fail at one, as long as the trap is there.
+
+    The other partition is written by then.
+    """
     lines = lab.topic("lines", partition_count=2)
     words = lab.topic("words", value=WORDS)
     trap.touch()
@@ -104,6 +116,8 @@ def stopped_half_way(
     flow = failing_at("w1", trap)
     query = lab.query(flow, lines, into=words, delivery=delivery)
     query.start()
+    eventually(lambda: sum(values(lab, words).values()) >= 20, within_seconds=60)
+    spring(trap)
     assert query.await_end(110)
     return lines, words, flow, query
 
@@ -261,6 +275,7 @@ def test_a_lane_whose_input_ends_early_is_not_committed(lab: FlowLab, tmp_path: 
     """When a task fails, Spark closes its connection, which looks like the end of the input."""
     trap = tmp_path / "trap"
     trap.touch()
+    spring(trap)
     lines, words = lab.topic("lines", partition_count=2), lab.topic("words", value=WORDS)
     sent = spread(lab, lines, 40, 2)
     settings: dict[str, Any] = {"into": words, "delivery": ONCE, "conf": SMALL_BATCHES}
@@ -324,6 +339,7 @@ def test_rows_of_a_key_stay_in_order_in_a_batch_longer_than_a_transaction(
     conf = {**SMALL_BATCHES, "spark.sql.files.maxRecordsPerFile": "7"}
     settings: dict[str, Any] = {"into": words, "delivery": delivery, "conf": conf}
     assert "kept in files" in why_it_fails(lab, slowly_by_key, lines, settings)
+    monkeypatch.setattr("penstock.engine.exactly_once.opening.transaction_seconds", lambda _: 60.0)
     assert "too large" in why_it_fails(lab, slowly_by_key, lines, settings)
     kept, half = attempts(lab), Counter(row["key"] for row in lab.rows(words))
     alter_topic(

@@ -17,6 +17,7 @@ from penstock.kafka.lanes.ledger import LaneEntry, added, lane_prefix, mixed
 from penstock.pipeline import Delivery, Json
 from support.producing import Sent, send
 from support.spark_crashes import uncommit
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,10 @@ Record = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
 def trapped(n: int, at: int, place: str) -> int:
-    assert n != at or not Path(place).exists(), "trapped"
+    """Wait in the trap, and fail once it is sprung."""
+    while n == at and Path(place).exists():
+        assert not Path(f"{place}.sprung").exists(), "trapped"
+        time.sleep(0.05)
     return n
 
 
@@ -92,26 +96,33 @@ def test_routes_of_a_half_written_batch_have_each_record_once(lab: FlowLab, tmp_
         "into": {"kept": kept, "rest": rest},
         "delivery": Delivery.EXACTLY_ONCE,
     }
+    numbers: dict[str, list[int]] = {name: [] for name in ("kept", "rest", "nowhere")}
+    for n in range(60):
+        route = "nowhere" if n % 7 == 0 else "rest" if n % 3 == 0 else "kept"
+        numbers[route].append(n)
+    evens = [len([n for n in numbers[name] if n % 2 == 0]) for name in ("kept", "rest")]
     query = lab.query(splitting(59, trap), orders, **settings)
     query.start()
+
+    def written() -> list[int]:
+        return [sum(essences(lab, topic.kafka_name).values()) for topic in (kept, rest)]
+
+    eventually(lambda: written() == evens, within_seconds=60)
+    (tmp_path / "trap.sprung").touch()
     assert query.await_end(110)
     assert query.failure is not None
-    half = [sum(essences(lab, topic.kafka_name).values()) for topic in (kept, rest)]
+    half = written()
     trap.unlink()
     lab.run(splitting(59, trap), orders, **settings)
     uncommit(lab.checkpoint)
     lab.run(splitting(59, trap), orders, **settings)
 
-    numbers: dict[str, list[int]] = {name: [] for name in ("kept", "rest", "nowhere")}
-    for n in range(60):
-        route = "nowhere" if n % 7 == 0 else "rest" if n % 3 == 0 else "kept"
-        numbers[route].append(n)
     key = {n: f"k{n % 9}".encode() for n in range(60)}
     tombstones = [n for n in numbers["kept"] if n % 5 == 0]
     null_keys = [n for n in numbers["rest"] if n % 2]
     assert tombstones
     assert null_keys
-    assert half == [len([n for n in numbers[name] if n % 2 == 0]) for name in ("kept", "rest")]
+    assert half == evens
     assert essences(lab, kept.kafka_name) == Counter(
         (key[n], None if n in tombstones else value_of(key[n], n), headers_of(n))
         for n in numbers["kept"]

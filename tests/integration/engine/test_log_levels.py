@@ -46,12 +46,12 @@ def test_a_level_of_its_own_and_that_of_the_root_come_back(spark: SparkSession) 
 
 
 def test_a_command_s_level_goes_back_by_itself(spark: SparkSession) -> None:
-    command = SetLogLevel(logger=PACKAGE, level=LogLevel.INFO, for_seconds=0.5)
+    command = SetLogLevel(logger=PACKAGE, level=LogLevel.INFO, for_seconds=5)
     loggers = JvmLogLevels(spark)
     with LogLevels(loggers) as levels:
         levels.set(command)
         meanwhile = loggers.level_of(PACKAGE).effective
-        eventually(lambda: loggers.level_of(PACKAGE).own is None, within_seconds=10)
+        eventually(lambda: loggers.level_of(PACKAGE).own is None, within_seconds=60)
 
     assert meanwhile == "info"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -102,6 +103,22 @@ def test_a_flow_that_has_read_all_of_a_transactional_topic_has_no_lag(lab: FlowL
     assert read == ["a", "c"]
     assert list(partition_lags(position, ends).values()) == [1]
     assert later == topic_ends(lab.admin, [lines.kafka_name])
+
+
+def test_what_is_committed_while_a_flow_starts_that_reads_once_is_read(lab: FlowLab) -> None:
+    """Kafka answers a commit before it lets readers see it; the next flow is started at once."""
+    lines, words = lab.topic("lines", partition_count=1), lab.topic("words", value=WORDS)
+    producer = Producer(lab.kafka.connection.client_config() | {"transactional.id": lab.name})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(lines.kafka_name, "a")
+    assert producer.flush(30) == 0
+    committing = Timer(3, producer.commit_transaction, [30])
+    committing.start()
+    lab.run(copy, lines, into=words)
+    committing.join()
+
+    assert [row["word"] for row in lab.rows(words)] == ["a"]
 
 
 def test_a_start_that_died_before_its_first_batch_is_repeated(lab: FlowLab) -> None:

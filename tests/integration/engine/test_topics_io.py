@@ -134,7 +134,7 @@ def copy(orders):
     assert fetch(0) == 1
     before = connections(spark, kafka)
     assert [fetch(offset) for offset in range(1, 6)] == [1] * 5
-    eventually(lambda: connections(spark, kafka) <= before, within_seconds=10)
+    eventually(lambda: connections(spark, kafka) <= before, within_seconds=60)
 
 
 def connections(spark: SparkSession, kafka: KafkaCluster) -> int:

@@ -19,6 +19,7 @@ from penstock.kafka import (
     InternalTopicError,
     InvalidConfigValueError,
     InvalidTopicNameError,
+    Isolation,
     KeyMove,
     KeysWouldMoveError,
     PartitionDescription,
@@ -32,6 +33,7 @@ from penstock.kafka import (
     UnknownTopicError,
     UnusedTopic,
     alter_topic,
+    await_transactions,
     create_topic,
     delete_topics,
     describe_topics,
@@ -127,6 +129,24 @@ def test_the_record_rate_is_what_arrives_while_it_looks(admin: Admin, topic: Top
             send(admin.connection, topic, [Sent() for _ in range(10)])
 
     assert rates.result()[topic] > 0
+
+
+def test_open_transactions_are_waited_for_as_long_as_that_makes_sense(
+    admin: Admin, topic: TopicName
+) -> None:
+    partitions = partitions_of(topic, 3)
+    client = Producer(admin.connection.client_config() | {"transactional.id": topic})
+    client.init_transactions(30)
+    client.begin_transaction()
+    client.produce(topic, "x", partition=1)
+    assert client.flush(30) == 0
+
+    assert not await_transactions(admin, partitions, within_seconds=0.2)
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(await_transactions, admin, partitions, within_seconds=60)
+        client.commit_transaction(30)
+        assert ended.result()
+    assert end_offsets(admin, partitions, isolation=Isolation.READ_COMMITTED)[partitions[1]] == 2
 
 
 def test_an_unknown_topic_comes_with_the_nearest_name(admin: Admin, topic: TopicName) -> None:

@@ -124,7 +124,7 @@ class Driver:
     @property
     def jvms(self) -> list[psutil.Process]:
         """Spark's JVM."""
-        return [item for item in self._below() if item.name() == "java"]
+        return [item for item in self._below() if is_java(item)]
 
     @property
     def workers(self) -> list[psutil.Process]:
@@ -172,6 +172,13 @@ class Driver:
                 return False
             time.sleep(0.2)
         return True
+
+
+def is_java(process: psutil.Process) -> bool:
+    """Whether it is a JVM; what Spark has started for a moment may be gone."""
+    with suppress(psutil.Error):
+        return process.name() == "java"
+    return False
 
 
 def send(process: psutil.Process, number: signal.Signals) -> None:

@@ -56,6 +56,7 @@ def _change(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
 def test_the_newest_change_counts_in_whatever_order_changes_come(project: DeclarativeLab) -> None:
     changes = _Changes(project)
     changes.add(_change(1, "b", 2), _change(1, "a", 1), _change(2, "x", 1), _change(3, "y", 1))

@@ -46,6 +46,7 @@ def _shop(project: DeclarativeLab) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
 def test_tables_and_views_are_computed_whatever_the_order_of_their_definitions(
     project: DeclarativeLab,
 ) -> None:
@@ -59,6 +60,7 @@ def test_tables_and_views_are_computed_whatever_the_order_of_their_definitions(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_second_run_reads_only_what_is_new_and_replaces_materialized_views(
     project: DeclarativeLab,
 ) -> None:

@@ -143,6 +143,8 @@ def test_an_alert_is_told_everywhere_once_and_so_is_its_end(stage: Stage) -> Non
         console.round(3, after_seconds=60)
         stage.await_told(2)
         stage.await_written(Phase.RESOLVED)
+        # What is past is written after the end of the alert itself.
+        eventually(lambda: console.now().past, within_seconds=SOON)
         view = console.now()
 
     assert stage.hook.news == [("firing", "behind"), ("resolved", "behind")]
@@ -353,7 +355,12 @@ def test_the_table_alone_says_what_fires_and_that_nobody_evaluates(stage: Stage)
     with stage.console() as console:
         stage.fire(console)
 
+    def is_told() -> bool:
+        view = stored_view(table, stage.clock.at)
+        return bool(view.firing) and not view.is_evaluated
+
     with AlertTable(stage.connection, stage.topic) as table:
+        eventually(is_told, within_seconds=SOON)
         view = stored_view(table, stage.clock.at)
 
     assert [item.alert.message for item in view.firing] == ["group `orders` is 12 behind"]
