@@ -71,14 +71,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 5.0
-_PIPELINE_SECONDS = 1.0
-_BROKER_SECONDS = 5.0
-_TOPIC_SECONDS = 5.0
+_PIPELINE_SECONDS = 5.0
+_BROKER_SECONDS = _TOPIC_SECONDS = _GROUP_SECONDS = 10.0
+"""As often as what they measure is kept and alerts are looked at."""
+
 _HOST_SECONDS = 10.0
 _CLIENT_SECONDS = 10.0
 _SCHEMA_SECONDS = 15.0
 _REGISTRY_SECONDS = 15.0
-_GROUP_SECONDS = 5.0
 _SERVICE_LEVEL_SECONDS = 30.0
 _FOLLOWED_SECONDS = 1.0
 _FOLLOWED_BROKER_SECONDS = _FOLLOWED_SCHEMA_SECONDS = 1.5
@@ -260,7 +260,13 @@ class World:
         self._registry: RegistryClient | None = None
         self._operating = Lock()
         self._watches = [
-            Watch("pipelines", self._look_at_pipelines, _PIPELINE_SECONDS, FLOWS),
+            Watch(
+                "pipelines",
+                self._look_at_pipelines,
+                _PIPELINE_SECONDS,
+                FLOWS,
+                followed_seconds=_FOLLOWED_SECONDS,
+            ),
             Watch(
                 "groups",
                 self.groups.sample,

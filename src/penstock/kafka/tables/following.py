@@ -9,7 +9,9 @@ name, at the place where it was in the old one, and need not say a word.
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from functools import lru_cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, cast
@@ -43,8 +45,10 @@ _POLL_SECONDS = 0.1
 _BATCH_RECORDS = 10_000
 # The client's own ten seconds would leave it idle long after a broker is back.
 _RECONNECT_MILLISECONDS = 1000
-# How soon the end is told: markers of transactions hide it. The client's own is half a second.
-_END_MILLISECONDS = 100
+# How soon the end is told, which markers of transactions hide: at first, as whoever opens a table
+# waits for it, and then. Ten answers a second with nothing in them keep client and broker busy.
+_FIRST_END_MILLISECONDS, _END_MILLISECONDS = 100, 500
+_FIRST_SECONDS = 5.0
 _moment_of = lru_cache(maxsize=8)(moment_of)  # records of a batch have one time, the broker's
 _BEYOND_THE_END = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - a public constant
 _LOOK_SECONDS = 5.0
@@ -76,19 +80,12 @@ class Follower:
         announced: Offset,
         is_gone: Callable[[], bool],
     ) -> None:
-        self._topic, self._contents, self._is_gone = topic, contents, is_gone
-        self._on_change, self._announced = on_change, announced
+        self._connection, self._topic = connection, topic
+        self._contents, self._is_gone = contents, is_gone
+        self._on_change, self._first, self._announced = on_change, first, announced
         self.complaints = Complaints(connection.bootstrap, action=f"read topic `{topic}`")
         self._statistics = Statistics()
-        self._client = Consumer(
-            _client_config(connection, self.complaints)
-            | {
-                "statistics.interval.ms": round(STATISTICS_SECONDS * 1000),
-                "stats_cb": self._statistics.note,
-            }
-        )
-        # The client would look up "the beginning" half a second after its own.
-        self._client.assign([ClientPartition(topic, PARTITION, first)])
+        self._client = self._reading(first, end_milliseconds=_FIRST_END_MILLISECONDS)
         self._stopping = threading.Event()
         self._changes: SimpleQueue[list[Change] | None] = SimpleQueue()
         self._threads = [
@@ -112,10 +109,25 @@ class Follower:
             if thread is not threading.current_thread():  # a callback may close the table
                 thread.join()
 
+    def _reading(self, position: Offset, *, end_milliseconds: int) -> Consumer:
+        client = Consumer(
+            _client_config(self._connection, self.complaints)
+            | {
+                "fetch.wait.max.ms": end_milliseconds,
+                "statistics.interval.ms": round(STATISTICS_SECONDS * 1000),
+                "stats_cb": self._statistics.note,
+            }
+        )
+        # Not "the beginning", which the client would look up half a second after its own.
+        client.assign([ClientPartition(self._topic, PARTITION, position)])
+        return client
+
     def _follow(self) -> None:
         try:
-            while not self._stopping.is_set():
-                self._take(self._next_messages())
+            self._follow_for(_FIRST_SECONDS)
+            if not self._stopping.is_set():
+                self._ask_less_often()
+                self._follow_for(math.inf)
         except Exception as err:  # the top of a thread; whoever waits must be told
             logger.exception("a table cannot be followed any more", extra={"topic": self._topic})
             reason = error_of(err).str() if isinstance(err, KafkaException) else repr(err)
@@ -124,6 +136,17 @@ class Follower:
             self._changes.put(None)
             self._statistics.end()
             self._client.close()
+
+    def _follow_for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self._stopping.is_set() and time.monotonic() < end:
+            self._take(self._next_messages())
+
+    def _ask_less_often(self) -> None:
+        """Go on with another client: one that exists can not be told to."""
+        position = max(self._first, self._contents.position)
+        self._client.close()
+        self._client = self._reading(position, end_milliseconds=_END_MILLISECONDS)
 
     def _next_messages(self) -> list[Message]:
         # `consume` waits until it has as many as were asked for: it is for what has come already.
@@ -202,7 +225,6 @@ def _client_config(connection: Connection, complaints: Complaints) -> dict[str, 
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        "fetch.wait.max.ms": _END_MILLISECONDS,
         "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
         "log_level": 0,
         "error_cb": complaints.note,
