@@ -211,6 +211,35 @@ def test_changes_are_told_in_order_and_not_what_was_there_before(
     assert told == expected
 
 
+def test_a_table_that_has_been_open_for_a_while_is_told_everything_once(
+    connection: Connection, topic: TopicName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then another client reads on, which asks the broker less often."""
+    monkeypatch.setattr("penstock.kafka.tables.following._FIRST_SECONDS", 0.5)
+    told: Changes = [(str(number), str(number).encode()) for number in range(150)]
+    seen: Changes = []
+
+    def hear(key: str, entry: Entry | None) -> None:
+        seen.append((key, entry.value if entry else None))
+
+    with (
+        KafkaTable.open(connection, topic) as writer,
+        KafkaTable.open(connection, topic, on_change=hear) as follower,
+    ):
+        for key, value in told:
+            writer.put(key, value or b"")
+            time.sleep(0.01)
+        writer.put_if("conditional", b"x", version=None)
+        writer.put("last", b"y")
+        follower.refresh()
+        found = values(follower)
+        eventually(lambda: len(seen) == len(found), within_seconds=20)
+    told += [("conditional", b"x"), ("last", b"y")]
+
+    assert found == dict(told)
+    assert seen == told
+
+
 def test_a_callback_that_fails_is_logged_and_hears_of_the_next_change(
     connection: Connection, topic: TopicName, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -146,6 +146,8 @@ class Follower:
         """Go on with another client: one that exists can not be told to."""
         position = max(self._first, self._contents.position)
         self._client.close()
+        self._statistics.end()
+        self._statistics = Statistics()
         self._client = self._reading(position, end_milliseconds=_END_MILLISECONDS)
 
     def _next_messages(self) -> list[Message]:
