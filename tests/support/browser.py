@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import axe_playwright_python
 import pytest
+from playwright.sync_api import Error as PageError
 from playwright.sync_api import sync_playwright
 
 if TYPE_CHECKING:
@@ -151,10 +152,16 @@ class Window:
         return self.page.evaluate("() => window.harm ?? null")
 
     def keep(self, name: str) -> None:
-        """Keep a picture of the whole page, for people to look at."""
+        """Keep a picture of the whole page, for people to look at.
+
+        Of a very long one a busy Chromium now and then cannot make any: then of its beginning.
+        """
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         path = SCREENSHOTS / f"{name}-{self.screen.name}.png"
-        self.page.screenshot(path=path, full_page=True)
+        try:
+            self.page.screenshot(path=path, full_page=True)
+        except PageError:
+            self.page.screenshot(path=path)
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
