@@ -451,7 +451,10 @@ class Producer:
             self._wait_until_settled(_GRACE_SECONDS)
         self._pump.stop()
         self._pump.join()
-        self._client.close()
+        try:
+            self._client.close()
+        except KafkaException as err:  # a fatal error that came after the thread had ended
+            self._complaints.note(error_of(err))
         if self._feeder is not None:
             self._feeder.close()
 
