@@ -84,7 +84,6 @@ class Follower:
         self._contents, self._is_gone = contents, is_gone
         self._on_change, self._first, self._announced = on_change, first, announced
         self.complaints = Complaints(connection.bootstrap, action=f"read topic `{topic}`")
-        self._statistics = Statistics()
         self._client = self._reading(first, end_milliseconds=_FIRST_END_MILLISECONDS)
         self._stopping = threading.Event()
         self._changes: SimpleQueue[list[Change] | None] = SimpleQueue()
@@ -110,6 +109,7 @@ class Follower:
                 thread.join()
 
     def _reading(self, position: Offset, *, end_milliseconds: int) -> Consumer:
+        self._statistics = Statistics()
         client = Consumer(
             _client_config(self._connection, self.complaints)
             | {
@@ -144,11 +144,11 @@ class Follower:
 
     def _ask_less_often(self) -> None:
         """Go on with another client: one that exists can not be told to."""
+        client, statistics = self._client, self._statistics
         position = max(self._first, self._contents.position)
-        self._client.close()
-        self._statistics.end()
-        self._statistics = Statistics()
         self._client = self._reading(position, end_milliseconds=_END_MILLISECONDS)
+        statistics.end()
+        client.close()
 
     def _next_messages(self) -> list[Message]:
         # `consume` waits until it has as many as were asked for: it is for what has come already.
