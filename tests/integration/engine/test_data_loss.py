@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from penstock.engine.events import DataLost
 from penstock.kafka import BeforeOffset, TopicPartition, apply_purge, delete_topics, plan_purge
 from penstock.names import Offset, Partition
 from penstock.pipeline import DataLoss, Delivery, Json
+from support.traps import Trap
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ def test_a_half_written_batch_that_loses_records_is_finished_with_what_is_left(
 
     Spark ends all tasks of a batch with the first that fails, so that lane waits for the other one.
     """
-    trap = Trap(armed=tmp_path / "armed", sprung=tmp_path / "sprung")
-    trap.armed.touch()
+    trap = Trap.arm(tmp_path)
     lines, out = lab.topic("lines", min_partitions=min_partitions), lab.topic("words", value=WORDS)
     half = ["a", "b", "c", "d"]
     for partition, values in enumerate((half, "yz")):
@@ -126,10 +125,10 @@ def test_a_half_written_batch_that_loses_records_is_finished_with_what_is_left(
     query = lab.query(failing_beyond("x", trap), lines, **settings)
     query.start()
     eventually(lambda: sorted(words(lab, out)) == half, within_seconds=60)
-    trap.sprung.touch()
+    trap.spring()
     assert query.await_end(110)
     assert query.failure is not None
-    trap.armed.unlink()
+    trap.disarm()
     purge(lab, lines, 1)
 
     lab.run(failing_beyond("x", trap), tolerant(lines), **settings)
@@ -138,14 +137,6 @@ def test_a_half_written_batch_that_loses_records_is_finished_with_what_is_left(
 
     assert sorted(words(lab, out)) == [*half, "more", "z"]
     assert [batch.produced for batch in lab.batches()] == [None, 1]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trap:
-    """Files that let a flow fail: armed ones do, as soon as they are sprung."""
-
-    armed: Path
-    sprung: Path
 
 
 def failing_beyond(word: str, trap: Trap) -> Callable[[DataFrame], DataFrame]:
@@ -159,9 +150,8 @@ def failing_beyond(word: str, trap: Trap) -> Callable[[DataFrame], DataFrame]:
 
 
 def trapped(value: str, word: str, trap: Trap) -> str:
-    while value > word and trap.armed.exists():
-        assert not trap.sprung.exists(), "trapped"
-        time.sleep(0.05)
+    if value > word:
+        trap.hold()
     return value
 
 

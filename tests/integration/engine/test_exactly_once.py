@@ -33,6 +33,7 @@ from penstock.pipeline import Delivery, Json, OutputMode
 from support.declarations import load
 from support.producing import Sent, send
 from support.spark_crashes import uncommit
+from support.traps import Trap
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -78,57 +79,47 @@ def by_chance(lines: DataFrame) -> DataFrame:
     return dice.groupBy("word").agg(F.count("*").alias("n"))
 
 
-def trapped(value: str, word: str, place: str) -> str:
-    """Wait in the trap, and fail once it is sprung."""
-    while value == word and Path(place).exists():
-        assert not Path(f"{place}.sprung").exists(), "trapped"
-        time.sleep(0.05)
+def trapped(value: str, word: str, trap: Trap) -> str:
+    if value == word:
+        trap.hold()
     return value
 
 
-def spring(trap: Path) -> None:
-    """Let whoever is in the trap, or will be, fail."""
-    trap.with_name(f"{trap.name}.sprung").touch()
-
-
-def failing_at(word: str, trap: Path) -> Callable[[DataFrame], DataFrame]:
-    """Return a flow that fails at a word as long as the trap is there."""
-    place = str(trap)
+def failing_at(word: str, trap: Trap) -> Callable[[DataFrame], DataFrame]:
+    """Return a flow that fails at a word as long as the trap is armed."""
 
     def fail(lines: DataFrame) -> DataFrame:
-        checked = F.udf(lambda value: trapped(value, word, place), "string")
+        checked = F.udf(lambda value: trapped(value, word, trap), "string")
         return lines.select(checked("value").alias("word"))
 
     return fail
 
 
 def stopped_half_way(
-    lab: FlowLab, trap: Path, delivery: Delivery
+    lab: FlowLab, trap: Trap, delivery: Delivery
 ) -> tuple[Topic, Topic, Callable[[DataFrame], DataFrame], FlowQuery]:
-    """Let a batch of forty words in two partitions fail at one, as long as the trap is there.
+    """Let a batch of forty words in two partitions fail at one, as long as the trap is armed.
 
     The other partition is written by then.
     """
     lines = lab.topic("lines", partition_count=2)
     words = lab.topic("words", value=WORDS)
-    trap.touch()
     spread(lab, lines, 40, 2)
     flow = failing_at("w1", trap)
     query = lab.query(flow, lines, into=words, delivery=delivery)
     query.start()
     eventually(lambda: sum(values(lab, words).values()) >= 20, within_seconds=60)
-    spring(trap)
+    trap.spring()
     assert query.await_end(110)
     return lines, words, flow, query
 
 
-def failing_late(trap: Path) -> Callable[[DataFrame], DataFrame]:
+def failing_late(trap: Trap) -> Callable[[DataFrame], DataFrame]:
     """Return a flow that hands on most of a partition before it fails at its last word."""
-    place = str(trap)
 
     def fail(lines: DataFrame) -> DataFrame:
         # Spark hands rows on by 64 KB at least.
-        checked = F.udf(lambda value: trapped(value, "w38", place).ljust(20_000, "."), "string")
+        checked = F.udf(lambda value: trapped(value, "w38", trap).ljust(20_000, "."), "string")
         return lines.select(checked("value").alias("word"))
 
     return fail
@@ -257,12 +248,12 @@ def test_sums_of_a_batch_that_is_run_again_are_written_once(lab: FlowLab) -> Non
 def test_what_a_failed_batch_has_written_is_not_written_again(
     lab: FlowLab, tmp_path: Path, delivery: Delivery, most: int
 ) -> None:
-    trap = tmp_path / "trap"
+    trap = Trap.arm(tmp_path)
     lines, words, flow, query = stopped_half_way(lab, trap, delivery)
     assert query.failure is not None
     assert isinstance(query.failure.error, UserCodeError)
     written = values(lab, words)
-    trap.unlink()
+    trap.disarm()
     lab.run(flow, lines, into=words, delivery=delivery)
 
     assert 20 <= sum(written.values()) < 40 or delivery is not ONCE
@@ -273,9 +264,8 @@ def test_what_a_failed_batch_has_written_is_not_written_again(
 
 def test_a_lane_whose_input_ends_early_is_not_committed(lab: FlowLab, tmp_path: Path) -> None:
     """When a task fails, Spark closes its connection, which looks like the end of the input."""
-    trap = tmp_path / "trap"
-    trap.touch()
-    spring(trap)
+    trap = Trap.arm(tmp_path)
+    trap.spring()
     lines, words = lab.topic("lines", partition_count=2), lab.topic("words", value=WORDS)
     sent = spread(lab, lines, 40, 2)
     settings: dict[str, Any] = {"into": words, "delivery": ONCE, "conf": SMALL_BATCHES}
@@ -284,7 +274,7 @@ def test_a_lane_whose_input_ends_early_is_not_committed(lab: FlowLab, tmp_path: 
     assert query.await_end(110)
     assert query.failure is not None
     written = len(lab.rows(words))
-    trap.unlink()
+    trap.disarm()
     lab.run(failing_late(trap), lines, **settings)
 
     assert written in (0, 20)  # nothing of the lane that failed; the other may have been done
@@ -409,10 +399,10 @@ def attempts(lab: FlowLab) -> list[Path]:
 
 @pytest.mark.long
 def test_at_most_once_a_batch_that_was_begun_is_given_up(lab: FlowLab, tmp_path: Path) -> None:
-    trap = tmp_path / "trap"
+    trap = Trap.arm(tmp_path)
     lines, words, flow, query = stopped_half_way(lab, trap, Delivery.AT_MOST_ONCE)
     assert query.failure is not None
-    trap.unlink()
+    trap.disarm()
     lab.send(lines, ["more"])
     lab.run(flow, lines, into=words, delivery=Delivery.AT_MOST_ONCE)
 
@@ -440,9 +430,9 @@ def test_at_most_once_a_batch_that_was_given_up_is_part_of_the_state(lab: FlowLa
 
 @pytest.mark.long
 def test_a_half_written_batch_is_not_shared_out_differently(lab: FlowLab, tmp_path: Path) -> None:
-    trap = tmp_path / "trap"
+    trap = Trap.arm(tmp_path)
     lines, words, flow, _ = stopped_half_way(lab, trap, ONCE)
-    trap.unlink()
+    trap.disarm()
     more = replace(lines, min_partitions=4)
     query = lab.query(flow, more, into=words, delivery=ONCE)
     query.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,10 +16,12 @@ from penstock.kafka.lanes.ledger import LaneEntry, added, lane_prefix, mixed
 from penstock.pipeline import Delivery, Json
 from support.producing import Sent, send
 from support.spark_crashes import uncommit
+from support.traps import Trap
 from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
@@ -34,20 +35,17 @@ SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "5"}
 Record = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
-def trapped(n: int, at: int, place: str) -> int:
-    """Wait in the trap, and fail once it is sprung."""
-    while n == at and Path(place).exists():
-        assert not Path(f"{place}.sprung").exists(), "trapped"
-        time.sleep(0.05)
+def trapped(n: int, at: int, trap: Trap) -> int:
+    if n == at:
+        trap.hold()
     return n
 
 
-def splitting(at: int, trap: Path) -> Callable[[DataFrame], DataFrame]:
-    """Return a flow that fails at a number as long as the trap is there."""
-    place = str(trap)
+def splitting(at: int, trap: Trap) -> Callable[[DataFrame], DataFrame]:
+    """Return a flow that fails at a number as long as the trap is armed."""
 
     def split(orders: DataFrame) -> DataFrame:
-        n = F.udf(lambda n: trapped(n, at, place), "int")("n")
+        n = F.udf(lambda n: trapped(n, at, trap), "int")("n")
         route = F.when(n % 7 == 0, "nowhere").when(n % 3 == 0, "rest").otherwise("kept")
         entry = F.struct(F.lit("n").alias("key"), n.cast("string").cast("binary").alias("value"))
         nothing = F.struct(F.lit("b").alias("key"), F.lit(None).cast("binary").alias("value"))
@@ -83,8 +81,7 @@ def entries(lab: FlowLab) -> Sequence[LaneEntry]:
 
 def test_routes_of_a_half_written_batch_have_each_record_once(lab: FlowLab, tmp_path: Path) -> None:
     """Tombstones and null keys, headers and none, and what has no route, all from one lane."""
-    trap = tmp_path / "trap"
-    trap.touch()
+    trap = Trap.arm(tmp_path)
     orders = lab.topic("orders", value=ORDER)
     kept = lab.topic("kept", partition_count=4, value=ORDER, key=("id",), compacted=True)
     rest = lab.topic("rest", value=ORDER, key=("id",))
@@ -108,11 +105,11 @@ def test_routes_of_a_half_written_batch_have_each_record_once(lab: FlowLab, tmp_
         return [sum(essences(lab, topic.kafka_name).values()) for topic in (kept, rest)]
 
     eventually(lambda: written() == evens, within_seconds=60)
-    (tmp_path / "trap.sprung").touch()
+    trap.spring()
     assert query.await_end(110)
     assert query.failure is not None
     half = written()
-    trap.unlink()
+    trap.disarm()
     lab.run(splitting(59, trap), orders, **settings)
     uncommit(lab.checkpoint)
     lab.run(splitting(59, trap), orders, **settings)
@@ -149,13 +146,13 @@ def assert_ledger_is_exact(lab: FlowLab, topics: Sequence[TopicName]) -> None:
     }
 
 
-def splitting_slowly(trap: Path) -> Callable[[DataFrame], DataFrame]:
+def splitting_slowly(trap: Trap) -> Callable[[DataFrame], DataFrame]:
     """Return a flow that takes some 50 ms for each word, and fails at the last but one."""
-    place = str(trap)
 
     def at_leisure(value: str) -> str:
         time.sleep(0.05)
-        assert value != "w78" or not Path(place).exists(), "trapped"
+        if value == "w78":
+            trap.hold()
         return value.ljust(20_000, ".")  # Spark hands rows on by 64 KB at least
 
     def split(lines: DataFrame) -> DataFrame:
@@ -171,8 +168,7 @@ def test_parts_of_a_long_batch_are_written_once_into_two_topics(
 ) -> None:
     """It fails when parts are committed: they hold rows of both topics, and are not sent again."""
     monkeypatch.setattr("penstock.engine.exactly_once.opening.transaction_seconds", lambda _: 1.0)
-    trap = tmp_path / "trap"
-    trap.touch()
+    trap = Trap.arm(tmp_path)
     lines = lab.topic("lines")
     some, more = (lab.topic(name, value=Json("word string")) for name in ("some", "more"))
     lab.dead_letters()
@@ -184,12 +180,13 @@ def test_parts_of_a_long_batch_are_written_once_into_two_topics(
         "delivery": Delivery.EXACTLY_ONCE,
         "conf": SMALL_BATCHES,
     }
+    trap.spring()
     query = lab.query(splitting_slowly(trap), lines, **settings)
     query.start()
     assert query.await_end(200)
     assert query.failure is not None
     parts = [entry for entry in entries(lab) if entry.rows]
-    trap.unlink()
+    trap.disarm()
     lab.run(splitting_slowly(trap), lines, **settings)
 
     assert [set(entry.counts) for entry in parts] == [{some.kafka_name, more.kafka_name}]
