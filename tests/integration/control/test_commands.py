@@ -232,10 +232,12 @@ def test_a_command_of_another_version_is_refused(
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_broker_that_restarts_in_the_middle_of_a_command_delays_the_answer(
-    tmp_path: Path, pipeline: PipelineName
+    tmp_path: Path, pipeline: PipelineName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever is patient gets the answer, whoever is not is told so; the driver goes on."""
     driver = Driver()
+    # Nothing is forgotten without a broker: to wait for that would outlast the driver's patience.
+    monkeypatch.setattr("penstock.control.asking._FORGET_SECONDS", 0.4)
     with KafkaCluster.start(brokers=1, data_dir=tmp_path) as cluster:
         broker = cluster.broker_ids[0]
         with listening(cluster.connection, pipeline, driver) as listener:
