@@ -28,16 +28,19 @@ check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling
 	@# Addresses of package indexes and paths of one machine do not belong here.
 	@! git grep -nIE '/[w]ork/|/[r]oot/|[p]ypi\.org|[p]ythonhosted\.org|[m]aven\.org'
 
+# docs/decisions/0020-second-tries.md says why, and when that is not enough.
+SECOND_TRIES := --reruns 1
+
 # Most tests wait for brokers and sessions rather than work, so three at once suit two cores. Files
 # are handed out in their order, in which those that take longest come first.
 test: system-packages  ## All tests that take seconds, in under 15 minutes
-	$(PYTEST) --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not long and not soak"
+	$(PYTEST) $(SECOND_TRIES) --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not long and not soak"
 
 test-unit: $(INSTALLED)  ## The tests that need neither Java nor a network
 	$(PYTEST) --numprocesses 2 tests/unit
 
 test-long: system-packages  ## The tests that take minutes each
-	$(PYTEST) --numprocesses 2 --dist loadfile -m long
+	$(PYTEST) $(SECOND_TRIES) --numprocesses 2 --dist loadfile -m long
 
 soak: $(INSTALLED)  ## A hundred faults, each told with its time; SOAK_SEED chooses others
 	$(PYTEST) --capture no -m soak

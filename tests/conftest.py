@@ -19,6 +19,8 @@ from support.registries import running_registry
 
 __all__ = ["postgres", "postgres_dsn", "spark_driver"]  # fixtures that are defined elsewhere
 
+pytest_plugins = ["support.second_tries"]
+
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ours")
