@@ -61,6 +61,8 @@ def patient_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let drivers take their time to answer: two seconds are for people who wait, not for tests."""
     monkeypatch.setattr(asking.ask, "__defaults__", (30.0,))
     monkeypatch.setattr(asking, "_FORGET_SECONDS", 20.0)
+    # Drivers that a test has only told of say nothing more, and are not lost for that.
+    monkeypatch.setattr("penstock.control.fleet.SILENCE_SECONDS", 600.0)
 
 
 @pytest.fixture(scope="session")

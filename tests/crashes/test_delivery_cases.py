@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from penstock.kafka import Connection
     from penstock.names import TopicName
 
+pytestmark = pytest.mark.timeout(400)
+
 SAVING = """
 import os, signal, sys
 from penstock.kafka import Consumer, Manual, Start, TopicPartition

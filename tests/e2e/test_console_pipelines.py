@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -50,10 +51,13 @@ def project(kafka: KafkaCluster, tmp_path: Path) -> Iterator[Penstock]:
         "PENSTOCK_BOOTSTRAP": kafka.bootstrap,
     }
     penstock = Penstock(folder, environment)
-    started = penstock("start", timeout_seconds=2 * LONG)
-    assert started.status == 0, started.stderr
-    yield penstock
-    Detached(tmp_path / "data").end(NAME, at_once=True)
+    try:
+        # A little more than the command itself waits.
+        started = penstock("start", timeout_seconds=3 * LONG)
+        assert started.status == 0, started.stderr
+        yield penstock
+    finally:
+        Detached(tmp_path / "data").end(NAME, at_once=True)
 
 
 class Traffic:
@@ -83,15 +87,21 @@ def flow(console: TestClient, name: str) -> dict[str, Any]:
 
 
 def act(console: TestClient, path: str, **fields: str) -> str:
-    """Say yes to the question of an action; return what the page then says was done."""
-    proof = proof_in(console.get(path).text)
-    answer = console.post(path, data={**fields, "_proof": proof})
+    """Say yes to the question of an action; return what the page then says was done.
+
+    A driver that is too busy to hear says so.
+    """
+    proof, deadline = proof_in(console.get(path).text), time.monotonic() + LONG
+    while True:
+        answer = console.post(path, data={**fields, "_proof": proof})
+        if "PEN-238" not in answer.text or time.monotonic() > deadline:
+            break
     assert answer.status_code == 303, answer.text
     return console.get(answer.headers["location"]).text
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("project", "patient_commands")
 def test_the_console_shows_the_fraud_example_and_operates_it(
     connection: Connection, tmp_path: Path
@@ -155,7 +165,7 @@ def test_the_console_shows_the_fraud_example_and_operates_it(
         eventually(lambda: twin(console, PLACE)["entry"]["state"] == "stopped", within_seconds=LONG)
 
     trail = Trail(connection)
-    done = [entry.action for entry in trail.last(5)]
+    done = [entry.action for entry in trail.last(50) if entry.refused is None][:5]
     trail.close()
     assert done == [
         "stop_pipeline",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import psutil
@@ -14,6 +13,7 @@ from penstock.control import Fleet, FlowState, PipelineState
 from penstock.names import PipelineName, TopicName
 from support.commands import Penstock
 from support.crash_harness.drivers import send as send_signal
+from support.processes import is_alive
 from support.producing import Sent, send
 from support.projects_to_run import CHAIN, LONG, Project
 from support.waiting import eventually
@@ -55,12 +55,6 @@ def order(connection: Connection, project: Project, ids: range) -> None:
 
 def shown(fleet: Fleet, project: Project) -> PipelineView:
     return fleet.show(PipelineName(project.prefix))
-
-
-def is_alive(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):  # it ended in between
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 @pytest.mark.long

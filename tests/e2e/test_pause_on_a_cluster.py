@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,8 +28,12 @@ def test_executors_are_free_while_all_flows_are_paused(tmp_path: Path) -> None:
         project = platform.project(tmp_path / "project", CHAIN, {})
 
         def tell(command: Command) -> str:
-            pipeline = PipelineName(project.prefix)
-            return ask(platform.connection, pipeline, command, timeout_seconds=20).said()
+            pipeline, deadline = PipelineName(project.prefix), time.monotonic() + LONG
+            while True:
+                answer = ask(platform.connection, pipeline, command, timeout_seconds=20)
+                is_busy = answer.refused is not None and answer.refused.code == "PEN-238"
+                if not is_busy or time.monotonic() > deadline:
+                    return answer.said()
 
         with project.running("--json") as run:
             run.await_event("flow_started", flow="keep_even")

@@ -16,6 +16,7 @@ from penstock.kafka import Admin, Connection
 from penstock.local.processes import find_processes
 from penstock.names import PlatformName
 from support.commands import Penstock
+from support.processes import kill_all
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def penstock(tmp_path: Path) -> Iterator[Penstock]:
         "PENSTOCK_PLATFORM_PORT": "0",
     }
     yield Penstock(tmp_path, environment)
-    for process in find_processes(tmp_path / "data" / "platforms" / NAME):
-        process.kill()
+    kill_all(tmp_path / "data" / "platforms" / NAME)
 
 
 @pytest.fixture

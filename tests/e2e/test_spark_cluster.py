@@ -100,18 +100,19 @@ def test_a_pipeline_with_python_functions_runs_on_its_executors(
     def completed() -> list[str]:
         return [app["name"] for app in platform.cluster().get("completedapps", [])]
 
-    eventually(lambda: completed() == [project.prefix], within_seconds=60)
+    eventually(lambda: project.prefix in completed(), within_seconds=60)
 
 
 @pytest.mark.long
 def test_killed_processes_come_back_and_the_master_forgets_nothing(
     platform: SparkPlatform,
 ) -> None:
+    restarts = platform.node("spark-worker-1").restarts
     master = platform.kill("spark-master")
     platform.await_restart("spark-master", killed=master)
     platform.await_workers(2)
     assert platform.node("spark-master").last_exit == "killed by SIGKILL"
-    assert platform.node("spark-worker-1").restarts == 0, "it found the master again"
+    assert platform.node("spark-worker-1").restarts == restarts, "it found the master again"
 
     worker = platform.kill("spark-worker-1")
     platform.await_restart("spark-worker-1", killed=worker)

@@ -14,11 +14,11 @@ from confluent_kafka import Producer
 from penstock.control.detached import Detached
 from penstock.demo import Traffic, generate, project_folder
 from penstock.kafka import Admin, Connection, create_topic
-from penstock.local.processes import find_processes
 from penstock.names import GroupId, PipelineName, TopicName
 from support.commands import Penstock
 from support.groups import commit
 from support.in_process import PenstockInProcess
+from support.processes import kill_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,14 +83,14 @@ def running_scene(folder: Path) -> Iterator[Scene]:
     penstock = Penstock(folder / "fraud", environment)
     with ExitStack() as stack:
         stack.callback(_end_platform, penstock, folder)
-        up = penstock("up", "--json", timeout_seconds=120)
+        up = penstock("up", "--json", timeout_seconds=240)
         assert up.status == 0, up.stderr
         scene = Scene(folder=folder, environment=environment, platform=up.json)
         _send_hostile(scene)
         silenced = scene.penstock("alerts", "silence", "data-lost", "--for", "1h", "--why", SCRIPT)
         assert silenced.status == 0, silenced.stderr
         stack.callback(Detached(folder / "data").end, PIPELINE, at_once=True)
-        started = penstock("start", timeout_seconds=240)
+        started = penstock("start", timeout_seconds=320)
         assert started.status == 0, started.stderr
         with _traffic(scene.connection):
             yield scene
@@ -98,8 +98,7 @@ def running_scene(folder: Path) -> Iterator[Scene]:
 
 def _end_platform(penstock: Penstock, folder: Path) -> None:
     penstock("down", timeout_seconds=120)
-    for process in find_processes(folder / "data" / "platforms" / _NAME):
-        process.kill()
+    kill_all(folder / "data" / "platforms" / _NAME)
 
 
 @contextmanager

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.kafka import Connection
 from penstock.local import BrokerState, Platform, SparkStatus
-from penstock.local.processes import find_processes
 from penstock.names import TopicName
 from penstock.settings import load_settings
 from support.commands import Penstock
+from support.processes import kill_all
 from support.producing import Sent, send
 from support.projects_to_run import Project
 from support.waiting import eventually
@@ -125,5 +125,4 @@ def spark_platform(folder: Path, *, workers: int = 2) -> Iterator[SparkPlatform]
         yield SparkPlatform(penstock, up.json["bootstrap"], up.json["spark_master"], platform)
         penstock("down")
     finally:
-        for process in find_processes(platform.folder.root):
-            process.kill()
+        kill_all(platform.folder.root)

@@ -13,11 +13,9 @@ The keeper itself is in `keeper.py`; what commands do with all this is in `detac
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
-import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -26,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
+from penstock.local.locks import hold, is_held, turn
 from penstock.names import PipelineName
 
 if TYPE_CHECKING:
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
 KEEPER_VARIABLE = "_PENSTOCK_KEEPER"
 """Stands in the environment of a kept driver and of all it starts: the folder of its keeper."""
-
-_PROBE_SECONDS, _PAUSE_SECONDS = 1.0, 0.02
-"""How long those may take who hold the lock for a moment, to see whether there is a keeper."""
 
 START_AGAIN_STATUS = 75
 """The exit status of a driver that wants to be started again, with the launch of that moment."""
@@ -206,27 +202,17 @@ class KeptFolder:
         """Return whether a keeper is alive: whether its lock is held."""
         if not self.root.is_dir():
             return False
-        with _open_lock(self.root / "keeper.lock") as lock:
-            # Shared: those who only ask do not take each other for a keeper.
-            return not _try_lock(lock, fcntl.LOCK_SH)
+        return is_held(self.root / "keeper.lock")
 
     def hold(self) -> int | None:
         """Take the keeper's lock until this process ends; None when another holds it."""
-        lock = os.open(self.root / "keeper.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + _PROBE_SECONDS
-        while not _try_lock(lock, fcntl.LOCK_EX):
-            if time.monotonic() > deadline:
-                os.close(lock)
-                return None
-            time.sleep(_PAUSE_SECONDS)
-        return lock
+        return hold(self.root / "keeper.lock")
 
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Keep other starts of this pipeline away meanwhile."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with _open_lock(self.root / "start.lock") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with turn(self.root / "start.lock"):
             yield
 
 
@@ -234,23 +220,6 @@ def kept_here() -> KeptFolder | None:
     """Return the folder of this process's keeper, or None when nobody would start it again."""
     folder = os.environ.get(KEEPER_VARIABLE)
     return KeptFolder(Path(folder)) if folder else None
-
-
-@contextmanager
-def _open_lock(path: Path) -> Iterator[int]:
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        yield lock
-    finally:
-        os.close(lock)
-
-
-def _try_lock(lock: int, kind: int) -> bool:
-    try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _record(fields: dict[str, Any]) -> KeeperRecord:

@@ -102,6 +102,8 @@ class Supervisor:
         }
         self._inbox: SimpleQueue[Message | PipelineEvent] = SimpleQueue()
         self._queries: dict[FlowName, Query] = {}
+        self._starting: set[FlowName] = set()
+        """Whose query may run, though the loop does not have it: events of it can come earlier."""
         self._reloading: dict[FlowName, tuple[LookupReloaded, ...]] = {}
         self._stop_wishes = 0
         self._stop_deadline, self._is_pressing = float("inf"), False
@@ -209,6 +211,7 @@ class Supervisor:
         for name, flow in self._flows.items():
             if (flow.is_due or flow.state is FlowState.PENDING) and self._may_start(name):
                 flow.begin()
+                self._starting.add(name)
                 Thread(
                     target=self._serve, args=(name,), name=f"penstock-flow-{name}", daemon=True
                 ).start()
@@ -269,6 +272,7 @@ class Supervisor:
         self._notify(event)
 
     def _begun(self, begun: Begun) -> None:
+        self._starting.discard(begun.flow)
         self._queries[begun.flow] = begun.query
         self._flows[begun.flow].run()
         for event in self._reloading.pop(begun.flow, ()):
@@ -277,6 +281,7 @@ class Supervisor:
             self._finish_batch(begun.query)
 
     def _ended(self, ended: Ended) -> None:
+        self._starting.discard(ended.flow)
         self._queries.pop(ended.flow, None)
         flow = self._flows[ended.flow]
         if ended.failure is not None:
@@ -376,7 +381,7 @@ class Supervisor:
             if not was_stopping or isinstance(command, Kill):
                 self._finish_batch(query, wait)
             return f"{doing} {{}} after the running batch" if wait else f"{doing} {{}} at once"
-        if flow.state is FlowState.STARTING:
+        if name in self._starting:
             if command.verb == "resume":  # what had been wished before is no longer
                 flow.wish = None
                 return "resuming {}"
@@ -416,10 +421,10 @@ class Supervisor:
     def _stop_after_batches(self, seconds: float = STOP_TIMEOUT_SECONDS) -> None:
         self._stop_deadline = self._clock() + seconds + GIVE_UP_SECONDS
         self._on_stop()
-        for name, flow in self._flows.items():
+        for name in self._flows:
             if name in self._queries:
                 self._finish_batch(self._queries[name], seconds)
-            elif flow.state is not FlowState.STARTING:
+            elif name not in self._starting:
                 self._mark_stopped(name)
 
     def _press_for_the_end(self) -> None:

@@ -12,7 +12,6 @@ logs/, broker-N/    logs, properties and data
 spark-*/            what the master remembers, and what workers keep of applications
 """
 
-import fcntl
 import json
 import os
 import time
@@ -24,6 +23,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.local.broker import BrokerShape, ClusterShape, Folders
+from penstock.local.locks import hold, is_held, turn
 from penstock.local.spark_cluster import (
     SparkCommand,
     SparkLaunch,
@@ -169,25 +169,17 @@ class PlatformFolder:
         """Return whether a supervisor is alive: whether its lock is held."""
         if not self.root.is_dir():
             return False
-        with _open_lock(self.root / "supervisor.lock") as lock:
-            return not _try_lock(lock)
+        return is_held(self.root / "supervisor.lock")
 
     def hold_supervision(self) -> int | None:
         """Take the supervisor's lock until this process ends; None when another holds it."""
-        lock = os.open(self.root / "supervisor.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        if _try_lock(lock):
-            return lock
-        os.close(lock)
-        return None
+        return hold(self.root / "supervisor.lock")
 
     @contextmanager
     def operation(self, on_wait: Callable[[], None]) -> Iterator[None]:
         """Keep other `up` and `down` away meanwhile; `on_wait` is called once if one must wait."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with _open_lock(self.root / "operation.lock") as lock:
-            if not _try_lock(lock):
-                on_wait()
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        with turn(self.root / "operation.lock", on_wait):
             yield
 
     def await_unsupervised(self, *, timeout_seconds: float) -> bool:
@@ -198,23 +190,6 @@ class PlatformFolder:
                 return False
             time.sleep(_PAUSE_SECONDS)
         return True
-
-
-@contextmanager
-def _open_lock(path: Path) -> Iterator[int]:
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        yield lock
-    finally:
-        os.close(lock)
-
-
-def _try_lock(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @contextmanager

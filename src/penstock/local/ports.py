@@ -12,6 +12,8 @@ HOST = "127.0.0.1"
 # Below the range from which systems choose the local port of outgoing connections (32768 on
 # Linux, 49152 elsewhere): a port from there could be taken by any client while a broker restarts.
 _CHOICES = range(10_000, 32_000)
+_handed_out: set[int] = set()
+"""Free they all were, and stay for seconds: until whoever they are for listens."""
 
 
 class PortInUseError(PenstockError):
@@ -40,11 +42,15 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return `count` different ports that are free now, at random to keep neighbors apart."""
+    """Return `count` different ports that are free now, at random to keep neighbors apart.
+
+    A process is never given the same port twice.
+    """
     found: set[int] = set()
     while len(found) < count:
         port = random.choice(_CHOICES)  # noqa: S311 - nothing secret about a port
-        if is_free(port):
+        if port not in _handed_out and is_free(port):
+            _handed_out.add(port)
             found.add(port)
     return tuple(sorted(found))
 

@@ -222,11 +222,12 @@ def test_reading_begins_where_it_shall(
 def test_several_partitions_and_topics_can_be_chosen(
     penstock: PenstockInProcess, kafka: KafkaCluster, numbers: TopicName
 ) -> None:
-    other = kafka.create_topic(f"{numbers}-more", partition_count=3, config=KEEP)
+    stem = f"{numbers}-{uuid4().hex[:8]}"
+    other = kafka.create_topic(f"{stem}-more", partition_count=3, config=KEEP)
     send(kafka.connection, [numbered(other, number) for number in (100, 101, 102)])
 
     by_name = penstock("consume", numbers, other, "--partition", "0", "--partition", "1")
-    by_pattern = penstock("consume", "--regex", f"{numbers}-.*")
+    by_pattern = penstock("consume", "--regex", f"{stem}-.*")
 
     assert sorted(found(by_name.stdout)) == [0, 1, 3, 4, 6, 7, 9, 10, 100, 102]
     assert sorted(found(by_pattern.stdout)) == [100, 101, 102]

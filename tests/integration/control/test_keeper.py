@@ -30,6 +30,7 @@ from penstock.control.kept import KeeperState, KeptFolder, Launch
 from penstock.control.leftovers import find_leftovers
 from penstock.control.supervision import RestartPolicy
 from penstock.names import PipelineName
+from support.processes import is_alive
 from support.scripted_driver import FLOW_STARTED
 from support.waiting import eventually
 
@@ -100,10 +101,6 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     shop = Shop(tmp_path)
     yield shop
     shop.detached.end(SHOP, at_once=True)
-
-
-def is_alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 def running(**more: object) -> dict[str, object]:

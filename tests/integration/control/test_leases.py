@@ -24,6 +24,7 @@ from penstock.events import StepFinished, StepProgressed
 from penstock.kafka.tables import KafkaTable, VersionConflictError
 from penstock.names import PipelineName
 from support.lease_holders import holder_process
+from support.processes import is_alive
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -320,7 +321,3 @@ def test_a_frozen_holder_is_taken_over_and_kills_its_spark_when_it_wakes_up(
     assert kept is not None
     assert kept.holder is not None
     assert (kept.epoch, kept.holder.pid) == (2, os.getpid())
-
-
-def is_alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from penstock.engine.driver import GATEWAY, DriverCommand, DriverProcess, spark_
 from penstock.engine.session import build_command
 from penstock.java import JarSet, class_archive, ensure_jars, find_java
 from support.driver import driver_options
+from support.processes import is_alive
 from support.waiting import eventually
 
 TESTS = Path(__file__).parents[2]
@@ -164,13 +164,7 @@ def test_the_jvm_ends_when_its_python_is_killed(tmp_path: Path) -> None:
         jvm = psutil.Process(int(python.stdout.readline()))
         assert os.getpgid(jvm.pid) != os.getpgid(python.pid)
         python.kill()
-    eventually(lambda: not _runs(jvm), within_seconds=20)
-
-
-def _runs(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):  # it ended in between
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
+    eventually(lambda: not is_alive(jvm), within_seconds=20)
 
 
 def start_process(folder: Path, conf: dict[str, str] | None = None) -> DriverProcess:

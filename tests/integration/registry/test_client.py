@@ -149,7 +149,7 @@ def test_subjects_with_any_characters_are_one_step_of_the_address() -> None:
 
 
 def test_a_real_registry_is_understood(registry_url: str) -> None:
-    subject = Subject("test-client/ä:1")
+    subject = Subject(f"test-client/ä:{uuid4().hex}")
     with RegistryClient(RegistryAddress(url=registry_url)) as client:
         assert client.find(subject, STRING) is None
         schema_id = client.register(subject, STRING)

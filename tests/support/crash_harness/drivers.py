@@ -15,6 +15,7 @@ import psutil
 
 from support.commands import Penstock
 from support.crash_harness.pipeline import FLOWS
+from support.processes import is_alive
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -189,13 +190,6 @@ def send(process: psutil.Process, number: signal.Signals) -> None:
 
 def await_end(processes: Iterable[psutil.Process], within_seconds: float) -> None:
     """Wait until none of these processes lives."""
-
-    def is_alive(process: psutil.Process) -> bool:
-        try:
-            return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return False
-
     eventually(
         lambda: not any(is_alive(process) for process in processes), within_seconds=within_seconds
     )

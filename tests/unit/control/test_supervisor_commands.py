@@ -18,6 +18,7 @@ from penstock.engine.events import (
     FlowFailed,
     FlowPaused,
     FlowRestarting,
+    FlowStarted,
     FlowStarting,
     FlowStopped,
     KafkaBack,
@@ -135,6 +136,25 @@ def test_a_flow_that_is_being_started_is_paused_when_it_has_begun(stage: Stage) 
 
     assert said == "pausing `a` as soon as it has started"
     assert stage.query(A, 1).asked == ["after batch"]
+
+
+@pytest.mark.parametrize("command", [Pause(flow=A), Stop(flow=A), Stop()])
+def test_a_query_of_which_spark_tells_before_its_start_returns_is_not_forgotten(
+    stage: Stage, command: Pause | Stop
+) -> None:
+    begin(stage)
+    stage.may_start.clear()
+    stage.query(A).fail(HiccupError())
+    has_come_to(stage, A, FlowState.STARTING)
+    stage.supervisor.receive(FlowStarted(flow=A, at=NOON, query_id="8f4f", resumed_batch=None))
+    has_come_to(stage, A, FlowState.RUNNING)
+    stage.supervisor.command(command)
+    early = stage.supervisor.state_of(A)
+    stage.may_start.set()
+    eventually(lambda: stage.query(A, 1).asked == ["after batch"], within_seconds=5)
+    has_come_to(stage, A, FlowState.PAUSED if isinstance(command, Pause) else FlowState.STOPPED)
+
+    assert early is FlowState.RUNNING
 
 
 def test_a_pause_of_a_start_that_is_under_way_can_be_taken_back(stage: Stage) -> None:

@@ -21,6 +21,14 @@ def test_free_ports_are_different_and_outside_the_range_of_clients() -> None:
     require_free(ports)
 
 
+def test_a_free_port_is_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.local.ports._CHOICES", free_ports(6))
+    monkeypatch.setattr("penstock.local.ports._handed_out", set())
+    first, second = free_ports(3), free_ports(3)
+
+    assert not {*first} & {*second}
+
+
 def test_a_held_port_names_its_holder() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
