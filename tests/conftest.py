@@ -1,5 +1,6 @@
 """Fixtures of all tiers: real brokers and a real Spark, started as the commands start them."""
 
+import os
 import signal
 from collections.abc import Iterator
 from uuid import uuid4
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.control import asking
 from penstock.engine import SparkDriver
 from penstock.kafka import Connection
+from penstock.local import ports
 from penstock.local.cluster import KafkaCluster
 from penstock.names import TopicName
 from support.driver import spark_driver
@@ -20,6 +22,10 @@ from support.registries import running_registry
 __all__ = ["postgres", "postgres_dsn", "spark_driver"]  # fixtures that are defined elsewhere
 
 pytest_plugins = ["support.second_tries"]
+
+# Some seconds pass between the choice of a broker's port and its use: neighbors choose from others.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+ports._CHOICES = range(10_000 + 7_000 * (_WORKER % 3), 17_000 + 7_000 * (_WORKER % 3))  # noqa: SLF001 - nobody else has neighbors
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from penstock.engine.quarantine import QuarantineWorker
 from penstock.engine.queries import FlowQuery
 from penstock.engine.storage import Storage
 from penstock.engine.tables import TableLocations
+from penstock.errors import PenstockError
 from penstock.kafka import Admin
 from penstock.names import DatasetName, FlowName, PipelineName, TopicName
 from penstock.pipeline import (
@@ -61,6 +63,7 @@ class FlowLab:
     conf: dict[str, str] = field(default_factory=dict)
     registry_url: str | None = None
     may_register: bool = True
+    queries: list[FlowQuery] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.admin = Admin(self.kafka.connection)
@@ -131,11 +134,13 @@ class FlowLab:
             nondeterministic=nondeterministic,
             conf=conf or {},
         )
-        return FlowQuery(
+        query = FlowQuery(
             flow,
             self._context(flow, (*datasets, *targets.values())),
             trigger=trigger or AvailableNow(),
         )
+        self.queries.append(query)
+        return query
 
     def run(
         self,
@@ -216,7 +221,11 @@ class FlowLab:
         )
 
     def close(self) -> None:
-        """End the thread of the worker, and connections."""
+        """End what a test that failed has left running, the thread of the worker, connections."""
+        for query in self.queries:
+            with suppress(AssertionError, PenstockError):  # it was not started, or hangs
+                if query.is_active:
+                    query.stop_now()
         self.worker.close()
         self.contracts.close()
         self.ledger.close()

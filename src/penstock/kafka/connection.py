@@ -7,6 +7,9 @@ from pydantic import SecretStr
 
 from penstock.settings import ClusterSettings
 
+# The client's own ten seconds would leave it idle long after a broker has come back.
+_RECONNECT_MILLISECONDS = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
@@ -44,6 +47,7 @@ class Connection:
         options = {
             "bootstrap.servers": self.bootstrap,
             "client.id": "penstock",
+            "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "security.protocol": security.security_protocol,
             "sasl.mechanism": security.sasl_mechanism,
             "sasl.username": security.sasl_username,

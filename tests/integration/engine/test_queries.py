@@ -113,7 +113,7 @@ def test_what_is_committed_while_a_flow_starts_that_reads_once_is_read(lab: Flow
     producer.begin_transaction()
     producer.produce(lines.kafka_name, "a")
     assert producer.flush(30) == 0
-    committing = Timer(3, producer.commit_transaction, [30])
+    committing = Timer(2, producer.commit_transaction, [30])
     committing.start()
     lab.run(copy, lines, into=words)
     committing.join()

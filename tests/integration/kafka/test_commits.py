@@ -172,7 +172,12 @@ def test_an_asynchronous_commit_reports_what_was_committed(readers: Readers) -> 
     with readers.open() as consumer:
         read_numbers(consumer, count=10)
         consumer.commit_async(lambda offsets, fault: reports.append((offsets, fault)))
-        eventually(lambda: consumer.poll(0.05) is None or reports, within_seconds=10)
+
+        def has_answered() -> bool:
+            consumer.poll(0.05)
+            return bool(reports)
+
+        eventually(has_answered, within_seconds=20)
 
     assert reports == [({readers.partition: 10}, None)]
     assert readers.committed() == 10

@@ -428,7 +428,8 @@ def test_a_producer_tells_what_it_does_lately(topic: TopicName, producer: Produc
     assert 0 < rates.request_latency_avg < 5
     assert 0 < rates.record_queue_time_avg < 5
     assert 100 <= rates.record_size_avg < 200
-    assert rates.records_per_request_avg >= 1
+    # The client counts records after requests: of one it may have seen the request alone.
+    assert rates.records_per_request_avg > 0.9
     assert rates.request_size_avg > rates.record_size_avg
     assert rates.batch_size_avg > rates.record_size_avg
     assert rates.outgoing_byte_rate > rates.record_send_rate * rates.record_size_avg

@@ -53,7 +53,7 @@ def test_a_silent_address_is_given_up_within_the_time_of_a_request(
         with pytest.raises(ClusterUnreachableError) as caught:
             describe_cluster(admin)
 
-    assert time.monotonic() - started < PATIENCE.request_timeout_seconds + 3
+    assert time.monotonic() - started < PATIENCE.request_timeout_seconds + 8
     assert caught.value.message == (
         f"no Kafka broker answered at `127.0.0.1:{port}`: tried to ask for brokers and topics "
         "(no usable answer within 1.5 s)"
@@ -101,7 +101,7 @@ def test_a_login_at_a_silent_address_is_given_up_within_the_time_of_a_request() 
         with pytest.raises(ClusterUnreachableError) as caught:
             Admin(Connection(bootstrap=f"127.0.0.1:{port}", security=security)).metadata()
 
-    assert time.monotonic() - started < security.request_timeout_seconds + 3
+    assert time.monotonic() - started < security.request_timeout_seconds + 8
     assert caught.value.message == (
         f"no Kafka broker answered at `127.0.0.1:{port}`: tried to log in "
         "(no usable answer within 1.5 s)"

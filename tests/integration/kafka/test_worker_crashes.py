@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from support.postgres import PostgresServer
 
 SUPPORT = Path(__file__).parents[2]
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
@@ -47,10 +48,13 @@ def group() -> GroupId:
     return GroupId(f"group-{uuid4().hex}")
 
 
-def send(connection: Connection, topic: TopicName, values: Sequence[bytes | str]) -> None:
+def send(
+    connection: Connection, topic: TopicName, values: Sequence[bytes | str], *, partitions: int = 1
+) -> None:
+    """Send to all partitions in turn: left to the client, all may go to one."""
     with Producer(connection) as producer:
-        for value in values:
-            producer.send(topic, value)
+        for number, value in enumerate(values):
+            producer.send(topic, value, partition=number % partitions)
 
 
 @contextmanager
@@ -160,7 +164,7 @@ def test_two_workers_of_which_one_is_killed_write_every_record_once(
         program(**options, name="victim", hang_after="20") as victim,
     ):
         eventually(lambda: shares(kafka.connection, group) == [2, 2], within_seconds=30)
-        send(kafka.connection, topic, values)
+        send(kafka.connection, topic, values, partitions=4)
         eventually(lambda: billers(postgres_dsn).count("victim") == 19, within_seconds=30)
         victim.kill()
         eventually(lambda: len(billed(postgres_dsn)) >= len(values), within_seconds=60)

@@ -102,8 +102,9 @@ def test_a_second_wish_stops_at_once(stage: Stage) -> None:
 def test_a_flow_that_is_being_started_is_stopped_when_it_has_begun() -> None:
     stage = Stage()
     stage.query(B)
+    first = stage.query(A)
     stage.may_start.clear()
-    stage.query(A).fail(HiccupError())
+    first.fail(HiccupError())
     eventually(lambda: stage.told(FlowRestarting), within_seconds=5)
     stage.supervisor.stop()
     stage.may_start.set()

@@ -42,8 +42,6 @@ _FETCHED_AHEAD_KBYTES = 8 * 1024
 # The client waits a second before it fetches for a partition beside one that has records queued,
 # and lets the broker wait for new records half as long. It fetches during a reading only.
 _BACKOFF_MILLISECONDS = 10
-# The client's own maximum of 10 s would leave it idle long after a broker is back.
-_RECONNECT_MILLISECONDS = 1000
 # There is no group to leave, so that nobody has to wait for a cluster that is away.
 _CLOSE_SECONDS = 1.0
 
@@ -192,7 +190,6 @@ class SliceReader:
             "max.partition.fetch.bytes": _FETCH_BYTES,
             "fetch.queue.backoff.ms": _BACKOFF_MILLISECONDS,
             "fetch.wait.max.ms": _BACKOFF_MILLISECONDS,
-            "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "log_level": 0,
             "logger": client_logger,
             "error_cb": self._on_client_error,

@@ -66,8 +66,6 @@ SLICE_SECONDS = 0.1
 # New topics that match a pattern, and new partitions, are found within this time.
 _SCAN_SECONDS = 5.0
 _SCAN_TIMEOUT_SECONDS = 1.0  # a scan that fails is repeated, and reading goes on meanwhile
-# The client's own maximum of 10 s would leave a consumer idle long after a broker is back.
-_RECONNECT_MILLISECONDS = 1000
 # The client reports each attempt to connect; one line in this time tells enough.
 _WARNING_SECONDS = 60.0
 # Without a group there is nothing to leave, so that nobody has to wait for a cluster that is away.
@@ -245,7 +243,6 @@ class Reader:
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
             "isolation.level": isolation.value,
-            "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "topic.metadata.refresh.interval.ms": int(_SCAN_SECONDS * 1000),
             "log_level": 0,
             "logger": client_logger,  # what is fatal is logged at any level

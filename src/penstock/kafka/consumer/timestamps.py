@@ -33,8 +33,6 @@ _FETCH_BYTES = 64 * 1024
 # and lets the broker wait for new records half as long: a reading of four partitions took seconds
 # and takes 50 ms with this. It fetches during a reading only.
 _BACKOFF_MILLISECONDS = 10
-# The client's own maximum of 10 s would leave it idle long after a broker is back.
-_RECONNECT_MILLISECONDS = 1000
 
 Timestamps = dict[TopicPartition, "datetime | None"]
 
@@ -101,7 +99,6 @@ class TimestampReader:
             "fetch.queue.backoff.ms": _BACKOFF_MILLISECONDS,
             "fetch.wait.max.ms": _BACKOFF_MILLISECONDS,
             "max.partition.fetch.bytes": _FETCH_BYTES,
-            "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "log_level": 0,
             "logger": client_logger,
         }

@@ -50,7 +50,6 @@ _POLL_SECONDS = 0.2
 # What the client reads ahead of us; its own 64 MB per partition would be half of a console.
 _READ_AHEAD_KILOBYTES = 16 * 1024
 _READ_AHEAD_RECORDS = 20_000
-_RECONNECT_MILLISECONDS = 1000
 _DENIED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED}
 
 
@@ -252,7 +251,6 @@ class GroupsLog:
             "isolation.level": "read_committed",
             "queued.min.messages": _READ_AHEAD_RECORDS,
             "queued.max.messages.kbytes": _READ_AHEAD_KILOBYTES,
-            "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "log_level": 0,
             "logger": client_logger,
         }

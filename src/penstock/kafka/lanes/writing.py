@@ -170,7 +170,6 @@ class LaneWriter:
                 "queue.buffering.max.kbytes": _BUFFERED_KILOBYTES,
                 "message.max.bytes": _LARGEST_RECORD_BYTES,
                 "reconnect.backoff.ms": 10,
-                "reconnect.backoff.max.ms": 1000,
                 # A client that connects when it has to leaves the bootstrap address for a broker
                 # that it is not told to connect to, and notices half a second later.
                 "enable.sparse.connections": False,

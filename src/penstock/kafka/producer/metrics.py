@@ -117,10 +117,16 @@ class Tally:
             return self._sent - self._delivered - self._failed
 
     def count_sent(self, byte_count: int) -> None:
-        """Count a record that was accepted."""
+        """Count a record that is being handed over."""
         with self._lock:
             self._sent += 1
             self._sent_bytes += byte_count
+
+    def uncount_sent(self, byte_count: int) -> None:
+        """Take back the count of a record that was not accepted."""
+        with self._lock:
+            self._sent -= 1
+            self._sent_bytes -= byte_count
 
     def count_delivered(self, latency_seconds: float) -> None:
         """Count a record that was acknowledged; only the pump's thread may call this."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 _UNKNOWN_TOPIC_PATIENCE_MS = 5_000
 # The most that an idempotent producer may have on its way to one broker; the same for the others.
 _REQUESTS_IN_FLIGHT = 5
-# The client's own ten seconds would delay everything after a broker has come back.
-_LONGEST_RECONNECT_PAUSE_MS = 1_000
 _LONGEST_DELIVERY_SECONDS = 2_147_483  # the client counts milliseconds in 31 bits
 
 
@@ -108,6 +106,5 @@ class ProducerOptions:
             "message.max.bytes": self.max_record_bytes,
             # Spooled records are on disk: the client tries without end, and so keeps their order.
             "message.timeout.ms": 0 if self.spooled else timeout_ms,
-            "reconnect.backoff.max.ms": _LONGEST_RECONNECT_PAUSE_MS,
             "topic.metadata.propagation.max.ms": _UNKNOWN_TOPIC_PATIENCE_MS,
         }

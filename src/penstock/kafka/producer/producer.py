@@ -254,11 +254,15 @@ class Producer:
         byte_count = record.byte_count
         if byte_count > self.options.max_record_bytes:
             raise too_large_here(record, self._terms)
-        if self._feeder is not None:
-            self._feeder.submit(_with_timestamp(record), on_delivery)
-        else:
-            self._produce_when_there_is_room(record, on_delivery)
+        if self._feeder is None:
+            self._produce_when_there_is_room(record, byte_count, on_delivery)
+            return
         self._tally.count_sent(byte_count)
+        try:
+            self._feeder.submit(_with_timestamp(record), on_delivery)
+        except Exception:
+            self._tally.uncount_sent(byte_count)
+            raise
 
     def send_record_and_wait(self, record: OutgoingRecord) -> Delivery:
         """Send a record that is already built; otherwise as `send_and_wait`."""
@@ -338,21 +342,27 @@ class Producer:
         return tuple(Partition(number) for number in range(self._partitions.count_of(topic)))
 
     def _produce_when_there_is_room(
-        self, record: OutgoingRecord, on_delivery: OnDelivery | None
+        self, record: OutgoingRecord, byte_count: int, on_delivery: OnDelivery | None
     ) -> None:
         # Most records have no callback of their own: a bound method instead of a new function.
         report = partial(self._reported, on_delivery) if on_delivery else self._reported_quietly
         started: float | None = None
         while True:
+            # Counted first: it may be delivered before this thread goes on, and settle another.
+            self._tally.count_sent(byte_count)
             try:
                 return self._produce(record, report)
             except BufferError as err:
+                self._tally.uncount_sent(byte_count)
                 started = time.monotonic() if started is None else started
                 waited = time.monotonic() - started
                 if waited >= self.options.block_seconds or self._pump.runs_here():
                     raise BufferFullError(
                         record.topic, waited_seconds=waited, held=self._tally.in_flight
                     ) from err
+            except Exception:
+                self._tally.uncount_sent(byte_count)
+                raise
             self._pump.wait_for_progress(self.options.block_seconds - waited)
 
     def _produce_spooled(self, record: OutgoingRecord, report: OnDelivery) -> None:

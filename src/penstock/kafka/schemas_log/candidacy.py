@@ -38,7 +38,6 @@ _SESSION_SECONDS = 6.0
 # How long the others wait in a rebalance for a member that lives and does not answer.
 _MAX_POLL_SECONDS = 10.0
 _POLL_SECONDS = 0.1
-_RECONNECT_MILLISECONDS = 1000
 # To leave takes milliseconds; without Kafka the others find out by themselves.
 _END_SECONDS = 2.0
 
@@ -156,7 +155,6 @@ def _client_config(
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "latest",
-        "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
         "log_level": 0,
         "error_cb": complaints.note,
         "logger": client_logger,

@@ -43,8 +43,6 @@ logger = logging.getLogger(__name__)
 _POLL_SECONDS = 0.1
 # Records that are applied at once: others may look at the table in between.
 _BATCH_RECORDS = 10_000
-# The client's own ten seconds would leave it idle long after a broker is back.
-_RECONNECT_MILLISECONDS = 1000
 # How soon the end is told, which markers of transactions hide: at first, as whoever opens a table
 # waits for it, and then. Ten answers a second with nothing in them keep client and broker busy.
 _FIRST_END_MILLISECONDS, _END_MILLISECONDS = 100, 500
@@ -227,7 +225,6 @@ def _client_config(connection: Connection, complaints: Complaints) -> dict[str, 
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
         "log_level": 0,
         "error_cb": complaints.note,
         "logger": client_logger,

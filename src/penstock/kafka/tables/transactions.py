@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 _TRANSACTION_SECONDS = 10.0
 # Ending a transaction that failed is a courtesy to readers: it ends by itself.
 _ABORT_SECONDS = 2.0
-# The client's own ten seconds would delay everything after a broker has come back.
-_RECONNECT_MILLISECONDS = 1000
 
 
 def transactional_client(connection: Connection, transactional_id: str) -> Producer:
@@ -45,7 +43,6 @@ def transactional_client(connection: Connection, transactional_id: str) -> Produ
             "transaction.timeout.ms": round(_TRANSACTION_SECONDS * 1000),
             "message.timeout.ms": round(_TRANSACTION_SECONDS * 1000),
             "linger.ms": 0,
-            "reconnect.backoff.max.ms": _RECONNECT_MILLISECONDS,
             "log_level": 0,
             "logger": client_logger,
         }

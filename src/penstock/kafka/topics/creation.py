@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,13 @@ from confluent_kafka.cimpl import NewTopic
 
 from penstock.errors import UsageError
 from penstock.kafka.cluster.configs import ensure_known_configs, visible_topic_configs
-from penstock.kafka.errors import ClusterBusyError, ClusterError, RequestRefusedError, error_of
+from penstock.kafka.errors import (
+    ClusterBusyError,
+    ClusterError,
+    RequestRefusedError,
+    UnknownTopicError,
+    error_of,
+)
 from penstock.kafka.topics.propagation import await_everywhere
 from penstock.names import BrokerId, Partition, TopicName
 
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
 
     from penstock.kafka.admin import Admin
+    from penstock.kafka.cluster.configs import ConfigEntry
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _BROKER_DEFAULT = -1
@@ -157,7 +165,9 @@ def ensure_topic_configs(admin: Admin, names: Collection[str]) -> None:
     sample = next(iter(admin.metadata().topics), None)
     if not names or sample is None:
         return
-    entries = visible_topic_configs(admin, [TopicName(sample)])[TopicName(sample)]
+    entries: Sequence[ConfigEntry] = ()
+    with suppress(UnknownTopicError):  # somebody has just deleted it
+        entries = visible_topic_configs(admin, [TopicName(sample)])[TopicName(sample)]
     if not entries:
         return
     listing = f"penstock topics describe {sample} --all-configs"
