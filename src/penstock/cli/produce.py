@@ -6,13 +6,13 @@ What a line means is in `record_input.py`; sending itself is `penstock.kafka.Pro
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, assert_never
 
 import click
@@ -426,12 +426,12 @@ class _Run:
             self._errors.close()
 
     def _hand_over(self, record: OutgoingRecord) -> None:
-        settled: threading.Event | None = None
+        settled: SimpleQueue[None] | None = None
         match self._request.sending:
             case Sending.FIRE:
                 self.producer.send_record(record)
             case Sending.SYNC:
-                settled = threading.Event()
+                settled = SimpleQueue()
                 self.producer.send_record(record, on_delivery=partial(self._note, record, settled))
             case Sending.ASYNC:
                 self.producer.send_record(record, on_delivery=partial(self._note, record, None))
@@ -439,7 +439,7 @@ class _Run:
                 assert_never(self._request.sending)
         self._accepted += 1
         if settled is not None:
-            settled.wait()
+            settled.get()  # unlike an event's `wait`, Ctrl-C cannot leave it locked
 
     def _keep_unless_accepted(self, record: OutgoingRecord, accepted_before: int) -> None:
         """Put aside a record that was waiting for room in the buffer when Ctrl-C came."""
@@ -451,14 +451,14 @@ class _Run:
             self._errors.put_record(record, error)
 
     def _note(
-        self, record: OutgoingRecord, settled: threading.Event | None, report: DeliveryReport
+        self, record: OutgoingRecord, settled: SimpleQueue[None] | None, report: DeliveryReport
     ) -> None:
         try:
             if isinstance(report, PenstockError):
                 self._errors.put_record(record, report)
         finally:
             if settled is not None:
-                settled.set()
+                settled.put(None)
 
     def _pace(self) -> None:
         if self._request.rate is None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -9,6 +8,7 @@ from penstock.kafka.producer.errors import (
     ProducerFailedError,
     RetriableDeliveryError,
 )
+from penstock.kafka.producer.progress import Progress
 from penstock.kafka.producer.spool import Spool
 from penstock.kafka.producer.spool_feeder import DeliveryReport, OnDelivery, SpoolFeeder
 from penstock.kafka.records import Delivery, OutgoingRecord
@@ -32,13 +32,13 @@ class Client:
         self.reports: list[OnDelivery] = []
         self.settled: list[DeliveryReport] = []
         self.spool = Spool(folder, limit_bytes=1_000_000)
-        self.changed = threading.Condition()
+        self.progress = Progress()
         self.feeder = SpoolFeeder(
             self.spool,
             produce=self.produce,
             settled=self.settle,
             window=window,
-            changed=self.changed,
+            progress=self.progress,
         )
 
     def produce(self, record: OutgoingRecord, report: OnDelivery) -> None:
@@ -52,8 +52,7 @@ class Client:
 
     def report(self, index: int, report: DeliveryReport) -> None:
         self.reports[index](report)
-        with self.changed:
-            self.changed.notify_all()
+        self.progress.announce()
 
     def close(self) -> None:
         self.feeder.stop()

@@ -165,7 +165,7 @@ class Producer:
             produce=self._produce_spooled,
             settled=self._settle,
             window=min(_SPOOL_WINDOW, self.options.buffer_records),
-            changed=self._pump.changed,
+            progress=self._pump.progress,
         )
 
     def __enter__(self) -> Self:
@@ -260,7 +260,7 @@ class Producer:
         self._tally.count_sent(byte_count)
         try:
             self._feeder.submit(_with_timestamp(record), on_delivery)
-        except Exception:
+        except BaseException:  # an interrupt too
             self._tally.uncount_sent(byte_count)
             raise
 
@@ -314,9 +314,9 @@ class Producer:
         self._refuse_to_wait_for_itself("close")
         if self._closing:
             return
-        self._closing = True
         default = _SPOOL_CLOSE_SECONDS if self._feeder else self._longest_delivery_seconds()
         limit = default if timeout_seconds is None else timeout_seconds
+        self._closing = True
         try:
             left = self._wait_until_settled(limit)
         finally:
@@ -360,7 +360,7 @@ class Producer:
                     raise BufferFullError(
                         record.topic, waited_seconds=waited, held=self._tally.in_flight
                     ) from err
-            except Exception:
+            except BaseException:  # an interrupt too: it counts as not accepted
                 self._tally.uncount_sent(byte_count)
                 raise
             self._pump.wait_for_progress(self.options.block_seconds - waited)
@@ -443,7 +443,7 @@ class Producer:
         """Return how many records are still on their way when the time is over."""
         deadline = time.monotonic() + limit_seconds
         with self._pump.hurrying():
-            while left := self._tally.in_flight:
+            while (left := self._tally.in_flight) > 0:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0 or (self._feeder and self._feeder.failure):
                     break

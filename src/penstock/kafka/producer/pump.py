@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException
 
 from penstock.kafka.errors import error_of
+from penstock.kafka.producer.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,10 +31,10 @@ _SERVE_SECONDS = 0.1
 
 
 class Pump:
-    """Serves a client in a thread of its own and announces each progress in `changed`."""
+    """Serves a client in a thread of its own and announces each progress."""
 
     def __init__(self, complaints: Complaints) -> None:
-        self.changed = threading.Condition()
+        self.progress = Progress()
         self._complaints = complaints
         self._flushing = 0
         self._stopping = False
@@ -53,24 +54,17 @@ class Pump:
     @contextmanager
     def hurrying(self) -> Iterator[None]:
         """Let the client send what it holds without lingering, as long as the block runs."""
-        with self.changed:
+        with self.progress.lock:
             self._flushing += 1
         try:
             yield
         finally:
-            with self.changed:
+            with self.progress.lock:
                 self._flushing -= 1
 
     def wait_for_progress(self, limit_seconds: float) -> None:
         """Wait for the next reports, but not longer than the caller should look again."""
-        try:
-            with self.changed:
-                self.changed.wait(min(limit_seconds, _SERVE_SECONDS))
-        except RuntimeError as err:
-            # Ctrl-C between two steps of `wait` leaves the condition without its lock.
-            if isinstance(err.__context__, KeyboardInterrupt):
-                raise err.__context__ from None
-            raise
+        self.progress.wait(min(limit_seconds, _SERVE_SECONDS))
 
     def stop(self) -> None:
         """Ask the thread to end; callable from anywhere."""
@@ -92,5 +86,4 @@ class Pump:
                 self._complaints.note(error_of(err))
             except Exception:  # the top of a thread; without it no callback would come any more
                 logger.exception("a delivery callback failed")
-            with self.changed:
-                self.changed.notify_all()
+            self.progress.announce()

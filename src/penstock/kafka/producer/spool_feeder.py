@@ -22,6 +22,7 @@ from penstock.kafka.producer.errors import DeliveryError, ProducerFailedError
 from penstock.kafka.records import Delivery
 
 if TYPE_CHECKING:
+    from penstock.kafka.producer.progress import Progress
     from penstock.kafka.producer.spool import Spool
     from penstock.kafka.records import OutgoingRecord
 
@@ -44,7 +45,7 @@ class SpoolFeeder:
             `PenstockError` when the record cannot be handed over.
         settled: called once for each record whose fate is known, with the caller's own callback.
         window: how many unacknowledged records the client may hold.
-        changed: notified whenever the client has made progress; guards the spool.
+        progress: announced whenever the client has made some; its lock guards the spool.
     """
 
     def __init__(
@@ -54,13 +55,13 @@ class SpoolFeeder:
         produce: Produce,
         settled: Callable[[DeliveryReport, OnDelivery | None], None],
         window: int,
-        changed: threading.Condition,
+        progress: Progress,
     ) -> None:
         self._spool = spool
         self._produce = produce
         self._settled = settled
         self._window = window
-        self._changed = changed
+        self._progress = progress
         self._callbacks: dict[int, OnDelivery] = {}
         self._with_client = 0
         self._must_rewind = False
@@ -80,24 +81,24 @@ class SpoolFeeder:
         Raises:
             PenstockError: the spool does not take it, or the feeder has stopped for good.
         """
-        with self._changed:
+        with self._progress.lock:
             if self.failure is not None:
                 raise self.failure
             sequence = self._spool.append(record)
             if on_delivery is not None:
                 self._callbacks[sequence] = on_delivery
-            self._changed.notify_all()
+            self._progress.announce()
 
     def stop(self) -> None:
         """Hand over nothing more; reports of what the client holds may still come."""
-        with self._changed:
+        with self._progress.lock:
             self._stopping = True
-            self._changed.notify_all()
+            self._progress.announce()
         self._thread.join()
 
     def close(self) -> None:
         """Close the spool. The client must have been emptied before."""
-        with self._changed:
+        with self._progress.lock:
             self._spool.close()
 
     def _run(self) -> None:
@@ -112,7 +113,7 @@ class SpoolFeeder:
 
     def _feed(self) -> None:
         """Hand over one record, or wait until that may be possible."""
-        with self._changed:
+        with self._progress.lock:
             self._spool.sync_if_due()
             if self._must_rewind and not self._with_client:
                 self._spool.rewind()
@@ -120,7 +121,7 @@ class SpoolFeeder:
             blocked = self._must_rewind or self._spool.handed_out >= self._window
             entry = None if blocked else self._spool.next_entry()
             if entry is None:
-                self._changed.wait(_PAUSE_SECONDS)
+                self._progress.wait(_PAUSE_SECONDS)
                 return
             self._with_client += 1
         sequence, stored = entry
@@ -144,11 +145,10 @@ class SpoolFeeder:
                 return
 
     def _pause(self) -> None:
-        with self._changed:
-            self._changed.wait(_PAUSE_SECONDS)
+        self._progress.wait(_PAUSE_SECONDS)
 
     def _reported(self, sequence: int, record: OutgoingRecord, report: DeliveryReport) -> None:
-        with self._changed:
+        with self._progress.lock:
             self._with_client -= 1
             if isinstance(report, ProducerFailedError):
                 self.failure = report
@@ -164,9 +164,9 @@ class SpoolFeeder:
         self._settled(report, callback)
 
     def _fail(self, error: PenstockError) -> None:
-        with self._changed:
+        with self._progress.lock:
             self.failure = error
-            self._changed.notify_all()
+            self._progress.announce()
 
 
 def _as_delivery_error(record: OutgoingRecord, err: PenstockError) -> DeliveryError:
