@@ -29,7 +29,7 @@ check: $(INSTALLED)  ## Everything static: lint, format, types, layers, spelling
 	@! git grep -nIE '/[w]ork/|/[r]oot/|[p]ypi\.org|[p]ythonhosted\.org|[m]aven\.org'
 
 # docs/decisions/0020-second-tries.md says why, and when that is not enough.
-SECOND_TRIES := --reruns 1
+SECOND_TRIES := --second-tries
 
 # Most tests wait for brokers and sessions rather than work, so three at once suit two cores. Files
 # are handed out in their order, in which those that take longest come first.

@@ -21,11 +21,18 @@ _NEVER = Path("tests", "unit")
 """Hardly anything there waits for another process: what fails once is wrong."""
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Keep unit tests from a second try."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run ask for second tries."""
+    parser.addoption("--second-tries", action="store_true", help="run failed tests once more")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Mark the tests that may have a second try; of the others the plugin keeps no account."""
+    if not config.getoption("second_tries"):
+        return
     for item in items:
-        if item.path.is_relative_to(item.config.rootpath / _NEVER):
-            item.add_marker(pytest.mark.flaky(reruns=0))
+        if not item.path.is_relative_to(config.rootpath / _NEVER):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

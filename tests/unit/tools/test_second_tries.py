@@ -30,8 +30,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "--reruns", "1", "--numprocesses", "2", "tests"]
+def run(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "--second-tries", *options, "tests"]
     return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
 
 
@@ -46,7 +46,7 @@ def test_a_few_second_tries_are_told_and_suffice(project: Path) -> None:
 
 def test_many_second_tries_are_a_failure(project: Path) -> None:
     (project / "tests/e2e/test_it.py").write_text(UNSTEADY.format(count=4))
-    ran = run(project)
+    ran = run(project, "--numprocesses", "2")
 
     assert ran.returncode == 1, ran.stdout
     assert "4 needed a second try, 3 may" in ran.stdout
